@@ -1,0 +1,1 @@
+"""Training data from raw logs and raw text to model-ready minibatches."""

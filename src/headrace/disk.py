@@ -1,0 +1,105 @@
+"""Files that appear whole: write to a temporary name, fsync, rename; checksums and locks.
+
+A reader never sees half a file, and a process that is killed at any instant
+leaves only files whose names end in ``.tmp``, which the next writer removes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import xxhash
+
+from headrace.errors import BuildError
+
+TEMPORARY_SUFFIX = ".tmp"
+_CHECKSUM_BLOCK = 1 << 20
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a binary file that becomes ``path`` only when the block ends without an error.
+
+    Args:
+        path: Where the file shall appear; missing parent folders are made.
+
+    Raises:
+        OSError: The disk is full or the folder cannot be written; nothing is left at ``path``.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries, so that a rename in it survives a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write ``content`` so that ``path`` is either absent, old or whole."""
+    with writing(path) as file:
+        file.write(content)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as indented JSON; the order of keys is kept."""
+    write_bytes(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove what a killed writer left below ``folder``."""
+    for path in folder.rglob(f"*{TEMPORARY_SUFFIX}"):
+        path.unlink(missing_ok=True)
+
+
+def checksum(path: Path) -> str:
+    """Return the XXH3-64 of a file as 16 hexadecimal digits."""
+    digest = xxhash.xxh3_64()
+    with path.open("rb") as file:
+        while block := file.read(_CHECKSUM_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def locked(path: Path, waiting_for: str) -> Iterator[None]:
+    """Hold an exclusive lock on the file ``path``; the kernel drops it when the process ends.
+
+    Args:
+        path: The lock file; made where it is missing and left in place.
+        waiting_for: What the lock guards, for the message.
+
+    Raises:
+        BuildError: Another process holds the lock.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BuildError(
+                f"{waiting_for} is being written by another process (lock file {path}). "
+                "Wait for it to end, or choose another --out."
+            ) from None
+        yield

@@ -1,0 +1,20 @@
+"""How every kernel is compiled: without the GIL, cached on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile ``function`` with Numba on first use, and keep the machine code on disk."""
+    return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+
+
+def inline(function: Function) -> Function:
+    """Compile a helper that kernels call, always inlined into its caller by LLVM."""
+    return cast(Function, numba.njit(nogil=True, error_model="numpy", forceinline=True)(function))

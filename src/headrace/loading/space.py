@@ -1,0 +1,66 @@
+"""The one sample-space protocol: whole minibatches from integer sample indices.
+
+Dataset rows, language-model windows, skip-gram centres and mixtures all
+implement it, so that every recipe gets the same shuffle, the same distribution
+over ranks, the same resume and the same speed from one ``Loader``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Batch: TypeAlias = dict[str, NDArray[Any]]
+Role: TypeAlias = Literal["inputs", "targets", "meta"]
+
+
+@runtime_checkable
+class EpochSpace(Protocol):
+    """The samples of one epoch: a fixed length, and a gather."""
+
+    def __len__(self) -> int:
+        """Return the number of samples in this epoch."""
+        ...
+
+    def gather(self, indices: NDArray[np.int64], keys: NDArray[np.uint64]) -> Batch:
+        """Build one minibatch in one compiled pass, without the GIL.
+
+        Must be safe to call from several threads at once.
+
+        Args:
+            indices: int64 [B], which samples, each in ``[0, len(self))``; B may be 0.
+            keys: uint64 [B], the epoch position of each sample: draws about a sample
+                use ``(seed, epoch, stream, key)``.
+
+        Returns:
+            Arrays whose first dimension is B, the same names and dtypes for every B.
+            They belong to the caller, and never alias one another or the store.
+        """
+        ...
+
+
+@runtime_checkable
+class SampleSpace(Protocol):
+    """Samples that a ``Loader`` can serve."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of the data and of every parameter that changes a sample."""
+        ...
+
+    @property
+    def fill(self) -> Mapping[str, float]:
+        """What stands in a filling row (``last="pad"``), by array name; 0 where a name is absent."""
+        ...
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        """Under which key ``group=True`` puts each array; ``"inputs"`` where a name is absent."""
+        ...
+
+    def at(self, seed: int, epoch: int) -> EpochSpace:
+        """Return the samples of one epoch; may cost one vectorised pass, and depends on nothing else."""
+        ...

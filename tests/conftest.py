@@ -1,0 +1,24 @@
+"""Fixtures that every room's tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SHARED_DATA = REPOSITORY.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data beside the repository."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"the real data folder {SHARED_DATA} is not on this machine")
+    return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def test_data() -> Path:
+    """The files that travel with the repository."""
+    return REPOSITORY / "tests" / "data"
