@@ -1,0 +1,146 @@
+"""The manifest ``headrace.json``: what a store holds. Written last, so that a store is whole or is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from headrace import disk
+from headrace.dataset.shard import FileEntry
+from headrace.errors import StoreError
+
+MANIFEST_NAME = "headrace.json"
+FORMAT_VERSION = 1
+_LIBRARIES = ("headrace", "numpy", "pyarrow", "numba", "duckdb")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a store holds and where it came from."""
+
+    kind: str
+    """``"rows"`` (built from a spec), ``"tokens"`` (from text) or ``"table"`` (saved as it was)."""
+    fingerprint: str
+    """Hexadecimal digest of the declaration and the data that the store was made from."""
+    splits: Mapping[str, tuple[FileEntry, ...]]
+    """The shards of each split, in row order."""
+    files: tuple[FileEntry, ...] = ()
+    """Every other file: vocabularies, statistics, quarantine."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What the kind of store adds, JSON-able: spec, sources, row accounting, tokenizer, ..."""
+    versions: Mapping[str, str] = field(default_factory=lambda: library_versions())
+    """Versions of the libraries that wrote the store; they do not change its bytes."""
+    format_version: int = FORMAT_VERSION
+
+    def rows(self, split: str) -> int:
+        """Return the number of rows of a split."""
+        return sum(entry.rows for entry in self.splits[split])
+
+    def entries(self) -> Iterator[FileEntry]:
+        """Yield every file that the manifest pins."""
+        for shards in self.splits.values():
+            yield from shards
+        yield from self.files
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that a store's bytes come through."""
+    return {name: version(name) for name in _LIBRARIES}
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write ``headrace.json``: from now on the folder is a store."""
+    disk.write_json(folder / MANIFEST_NAME, asdict(manifest))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read ``headrace.json``.
+
+    Raises:
+        StoreError: The folder is no store, a half-built one, of another format
+            version, or its manifest names files outside the folder.
+    """
+    path = folder / MANIFEST_NAME
+    try:
+        content = json.loads(path.read_bytes())
+        return _parse(content, path)
+    except FileNotFoundError:
+        raise StoreError(_why_missing(folder)) from None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, StoreError):
+            raise
+        raise StoreError(f"{path}: not a headrace manifest ({error}). Build the store again.") from None
+
+
+def _why_missing(folder: Path) -> str:
+    if not folder.is_dir():
+        return f"{folder}: no such folder. Build the store with `headrace build SPEC --out {folder}`."
+    return (
+        f"{folder}: no {MANIFEST_NAME} in it: not a store, or one whose build has not ended. "
+        "Run the build again; it goes on where it stopped."
+    )
+
+
+def _parse(content: Any, path: Path) -> Manifest:
+    if content["format_version"] != FORMAT_VERSION:
+        raise StoreError(
+            f"{path}: format version {content['format_version']}, this headrace reads {FORMAT_VERSION}. "
+            "Build the store again, or install the headrace that wrote it."
+        )
+    return Manifest(
+        kind=content["kind"],
+        fingerprint=content["fingerprint"],
+        splits={
+            _plain_name(name, path): _entries(shards, path) for name, shards in content["splits"].items()
+        },
+        files=_entries(content["files"], path),
+        details=content["details"],
+        versions=content["versions"],
+        format_version=content["format_version"],
+    )
+
+
+def _entries(entries: Iterable[Mapping[str, Any]], path: Path) -> tuple[FileEntry, ...]:
+    return tuple(
+        FileEntry(
+            name=_inside(str(entry["name"]), path),
+            bytes=int(entry["bytes"]),
+            xxh3=str(entry["xxh3"]),
+            rows=int(entry["rows"]),
+        )
+        for entry in entries
+    )
+
+
+def _plain_name(name: str, path: Path) -> str:
+    if "/" in name or name in ("", ".", ".."):
+        raise StoreError(f"{path}: a split is named {name!r}, expected one plain folder name.")
+    return name
+
+
+def _inside(name: str, path: Path) -> str:
+    pure = PurePosixPath(name)
+    if pure.is_absolute() or ".." in pure.parts or "\\" in name or "\0" in name:
+        raise StoreError(f"{path}: names the file {name!r}, which lies outside the store. Do not open it.")
+    return name
+
+
+def differing_files(folder: Path, manifest: Manifest) -> list[str]:
+    """Re-read every file of a store; return one line for each that is not as the manifest says."""
+    return [line for entry in manifest.entries() if (line := _difference(folder, entry))]
+
+
+def _difference(folder: Path, entry: FileEntry) -> str:
+    path = folder / entry.name
+    try:
+        size = path.stat().st_size
+        if size != entry.bytes:
+            return f"{entry.name}: {size} bytes, the manifest says {entry.bytes}"
+        found = disk.checksum(path)
+    except OSError as error:
+        return f"{entry.name}: cannot be read ({error.strerror})"
+    return "" if found == entry.xxh3 else f"{entry.name}: XXH3 {found}, the manifest says {entry.xxh3}"
