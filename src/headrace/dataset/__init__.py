@@ -1,1 +1,1 @@
-""""""
+"""The store: shards, manifest, views, and the datasets over them."""

@@ -1,1 +1,1 @@
-""""""
+"""Raw columns and what was fitted become ids, numbers, labels and splits."""

@@ -1,1 +1,1 @@
-""""""
+"""Where a stage runs: functions and tables, no feature."""

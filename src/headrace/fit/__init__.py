@@ -1,1 +1,1 @@
-""""""
+"""What is learned from the train split only: vocabularies and statistics."""

@@ -1,0 +1,119 @@
+"""Arrow arrays seen as plain NumPy arrays, and back, without a copy where none is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+ALL_VALID: NDArray[np.bool_] = np.empty(0, np.bool_)
+"""What kernels take where no element is null."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A text column as bytes and borders; text ``i`` is ``data[begins[i]:ends[i]]``."""
+
+    data: NDArray[np.uint8]
+    begins: NDArray[np.integer[Any]]
+    ends: NDArray[np.integer[Any]]
+    valid: NDArray[np.bool_]
+    """bool [n], or empty where nothing is null."""
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+
+def validity(array: pa.Array) -> NDArray[np.bool_]:
+    """Return which elements are not null: bool [n], or empty where none is null."""
+    if array.null_count == 0:
+        return ALL_VALID
+    valid: NDArray[np.bool_] = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    return valid
+
+
+def bytes_of(buffer: pa.Buffer | None) -> NDArray[np.uint8]:
+    """Return a buffer's bytes as uint8, empty for no buffer."""
+    return np.frombuffer(buffer, np.uint8) if buffer is not None and buffer.size else np.empty(0, np.uint8)
+
+
+def texts_of(array: pa.Array) -> Texts:
+    """See a string or binary array as bytes and borders.
+
+    Args:
+        array: string, large_string, string_view, binary or large_binary.
+    """
+    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+        array = array.cast(pa.large_binary())
+    wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    _, borders, data = array.buffers()
+    if borders is None or len(array) == 0:
+        empty = np.empty(0, np.int64)
+        return Texts(np.empty(0, np.uint8), empty, empty, ALL_VALID)
+    dtype: type[np.integer[Any]] = np.int64 if wide else np.int32
+    offsets = np.frombuffer(borders, dtype)[array.offset : array.offset + len(array) + 1]
+    return Texts(bytes_of(data), offsets[:-1], offsets[1:], validity(array))
+
+
+def numbers_of(array: pa.Array) -> NDArray[Any]:
+    """See a primitive numeric array as NumPy; what lies under null bits is unspecified."""
+    width = array.type.bit_width // 8
+    buffer = array.buffers()[1]
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    if buffer is None or len(array) == 0:
+        return np.empty(0, dtype)
+    return np.frombuffer(buffer, dtype, count=len(array), offset=array.offset * width)
+
+
+def list_borders(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    """Return ``(offsets int64 [n + 1], values)`` of a list or large_list array; null lists are empty.
+
+    The offsets begin at 0 and the values are exactly those that they cover.
+    """
+    if array.null_count:
+        array = _emptied(array)
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    values = array.values.slice(offsets[0], offsets[-1] - offsets[0])
+    return offsets - offsets[0], values
+
+
+def _emptied(array: pa.Array) -> pa.Array:
+    """Return the array with null lists empty, also where bytes lie below the null bit."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.LargeListArray.from_arrays(pa.array(offsets), array.flatten())
+
+
+def large_strings(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> pa.Array:
+    """Return a large_string array over bytes that are valid UTF-8 (not checked) and their borders."""
+    return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def bitmap(valid: NDArray[np.bool_]) -> pa.Buffer | None:
+    """Return Arrow's validity bitmap (least significant bit first), ``None`` where nothing is null."""
+    if len(valid) == 0 or valid.all():
+        return None
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def primitive(values: NDArray[Any], valid: NDArray[np.bool_] = ALL_VALID) -> pa.Array:
+    """Return an Arrow array over ``values``; what lies under a null bit is kept as it is."""
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(
+        kind, len(values), [bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))]
+    )
+
+
+def ragged(offsets: NDArray[np.int64], values: pa.Array, valid: NDArray[np.bool_] = ALL_VALID) -> pa.Array:
+    """Return a list array; 32-bit offsets where they hold the values, else 64-bit ones."""
+    small = len(offsets) == 0 or offsets[-1] < 1 << 31
+    kind = pa.list_(values.type) if small else pa.large_list(values.type)
+    borders = offsets.astype(np.int32) if small else offsets
+    return pa.Array.from_buffers(
+        kind, len(offsets) - 1, [bitmap(valid), pa.py_buffer(borders)], children=[values]
+    )

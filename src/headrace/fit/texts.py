@@ -1,0 +1,82 @@
+"""Python values and Arrow arrays as id texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.errors import VocabularyError
+
+
+def to_id_texts(values: Iterable[Any] | pa.Array) -> pa.Array:
+    """Return an Arrow array of id texts: int64, uint64 or large_string, nulls for missing ones.
+
+    Args:
+        values: Texts, integers, integral or other floats, booleans, ``None``; any iterable,
+            a NumPy array or an Arrow array; one level of lists is flattened.
+
+    Raises:
+        VocabularyError: A value is none of these, with its index.
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuU":
+        values = pa.array(values)
+    if isinstance(values, pa.Array):
+        return _from_arrow(values)
+    if isinstance(values, str):
+        raise VocabularyError(f"the values are one text, {values[:40]!r}; give a list of texts.")
+    return pa.array(_flat_texts(values), pa.large_string())
+
+
+def _from_arrow(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _from_arrow(array.flatten())
+    if pa.types.is_dictionary(kind):
+        return _from_arrow(array.dictionary_decode())
+    if pa.types.is_integer(kind):
+        return array.cast(pa.uint64() if pa.types.is_unsigned_integer(kind) else pa.int64())
+    if pa.types.is_null(kind) or pa.types.is_large_string(kind) or pa.types.is_string(kind):
+        return array
+    if pa.types.is_string_view(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return array.cast(pa.large_string())
+    return pa.array([id_text(value) for value in array.to_pylist()], pa.large_string())
+
+
+def _flat_texts(values: Iterable[Any]) -> list[str | None]:
+    texts: list[str | None] = []
+    for place, value in enumerate(values):
+        elements = value if isinstance(value, list | tuple) else (value,)
+        for element in elements:
+            try:
+                texts.append(id_text(element))
+            except TypeError as error:
+                raise VocabularyError(f"index {place}: {error}") from None
+    return texts
+
+
+def id_text(value: Any) -> str | None:
+    """Return the id text of one value: a text as it is, an integer in decimal, ``None`` as ``None``.
+
+    An integral float is its integer (``1001.0`` is ``1001``), another float its
+    shortest text that round-trips; booleans are ``true`` and ``false``.
+
+    Raises:
+        TypeError: The value is none of these.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else repr(number)
+    if isinstance(value, bytes):
+        return value.decode()
+    raise TypeError(f"{value!r} is a {type(value).__name__}; an id is a text, a number or missing.")

@@ -1,0 +1,54 @@
+"""Codes in order of first sight, against a plain dictionary."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.fit.interner import Interner
+from headrace.kernels.lookup import NULL_CODE
+
+id_texts = st.one_of(
+    st.integers(-(2**70), 2**70).map(str),
+    st.text(max_size=12),
+    st.sampled_from(["007", "7", "-0", "0", "", "1001.0", "18446744073709551615"]),
+    st.none(),
+)
+
+
+def _reference(values: list[str | None]) -> tuple[list[int], list[str]]:
+    codes: dict[str, int] = {}
+    out = [NULL_CODE if value is None else codes.setdefault(value, len(codes)) for value in values]
+    return out, list(codes)
+
+
+@given(values=st.lists(id_texts, max_size=60), cut=st.integers(0, 60))
+@settings(deadline=None, max_examples=150)
+def test_codes_are_those_of_a_dictionary_however_the_values_are_cut(
+    values: list[str | None], cut: int
+) -> None:
+    interner = Interner(slots=4)
+    parts = [interner.intern(pa.array(part, pa.string())).tolist() for part in (values[:cut], values[cut:])]
+    codes, texts = _reference(values)
+    assert parts[0] + parts[1] == codes
+    assert interner.values().to_pylist() == texts
+
+
+@given(values=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9) | st.none(), max_size=60))
+@settings(deadline=None, max_examples=100)
+def test_an_integer_and_its_decimal_text_are_one_entry(values: list[int | None]) -> None:
+    interner = Interner(slots=4)
+    as_texts = interner.intern(pa.array([None if v is None else str(v) for v in values], pa.large_string()))
+    as_integers = interner.intern(pa.array(values, pa.uint64()))
+    assert as_texts.tolist() == as_integers.tolist()
+    small = [value if value is None or value < 2**63 else 5 for value in values]
+    signed = interner.intern(pa.array(small, pa.int64())).tolist()
+    assert signed == interner.intern(pa.array(small, pa.uint64())).tolist()
+
+
+def test_an_array_of_nothing_but_nulls_has_no_entry() -> None:
+    interner = Interner()
+    assert interner.intern(pa.nulls(3)).tolist() == [NULL_CODE] * 3
+    assert len(interner) == 0
+    assert interner.values().to_pylist() == []
