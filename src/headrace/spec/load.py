@@ -1,0 +1,93 @@
+"""From a TOML file or a dict to a ``Spec``, or to all mistakes at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
+
+from headrace.errors import SpecError, did_you_mean
+from headrace.spec.problems import Path, Problem, from_validation, shown
+from headrace.spec.toml import TomlError, parse_toml, where_keys_are
+
+if TYPE_CHECKING:
+    from headrace.spec.model import Spec
+
+_Spec = TypeVar("_Spec", bound="Spec")
+
+
+def load_spec(made: type[_Spec], path: str | os.PathLike[str]) -> _Spec:
+    """Return the spec that a TOML file declares; see ``Spec.load``."""
+    name = os.fspath(path)
+    content = _read(FilePath(path), name)
+    try:
+        declared = parse_toml(content)
+    except TomlError as mistake:
+        raise SpecError("\n".join(f"{name}:{line}: {text}" for line, text in mistake.lines)) from None
+    spec, problems = validated(made, declared)
+    if spec is None:
+        raise SpecError("\n".join(_with_lines(problems, name, where_keys_are(content.decode("utf-8-sig")))))
+    return in_folder(spec, FilePath(path).parent)
+
+
+def _read(path: FilePath, name: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise SpecError(f"{name}: there is no such file.{did_you_mean(name, _specs_beside(path))}") from None
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def _specs_beside(path: FilePath) -> Iterable[str]:
+    try:
+        return [str(other) for other in path.parent.glob("*.toml")]
+    except (OSError, ValueError):
+        return []
+
+
+def _with_lines(problems: Iterable[Problem], name: str, lines: Mapping[Path, int]) -> Iterable[str]:
+    """Yield messages in the order of their lines in the file."""
+    placed = sorted(
+        ((_line_of(problem.place, lines), problem) for problem in problems), key=lambda pair: pair[0]
+    )
+    return (problem.line(f"{name}:{line}") for line, problem in placed)
+
+
+def _line_of(place: Path, lines: Mapping[Path, int]) -> int:
+    """Return the line of a key, or of the nearest table around it that is written; else 1."""
+    while place and place not in lines:
+        place = place[:-1]
+    return lines.get(place, 1)
+
+
+def spec_from_dict(made: type[_Spec], declared: object, folder: str | os.PathLike[str] | None) -> _Spec:
+    """Return the spec that a dict declares; see ``Spec.from_dict``."""
+    spec, problems = validated(made, declared)
+    if spec is None:
+        raise SpecError("\n".join(problem.line() for problem in problems))
+    return in_folder(spec, folder)
+
+
+def validated(made: type[_Spec], declared: object) -> tuple[_Spec | None, list[Problem]]:
+    """Return the spec, or None and every mistake."""
+    if not isinstance(declared, Mapping):
+        return None, [Problem((), f"a spec is a table of keys, found {shown(declared)}.")]
+    try:
+        return _validate(made, dict(declared)), []
+    except ValidationError as error:
+        return None, list(from_validation(error))
+
+
+def _validate(made: type[_Spec], declared: dict[Any, Any]) -> _Spec:
+    return made.model_validate(declared)
+
+
+def in_folder(spec: _Spec, folder: str | os.PathLike[str] | None) -> _Spec:
+    """Let the relative files of a new spec start at ``folder``."""
+    if folder is not None:
+        spec._folder = os.fspath(folder)
+    return spec
