@@ -1,0 +1,305 @@
+"""Filling the rows of a batch from tokens that lie in one or several shards.
+
+A *run* is a stretch of tokens that fills part of a row: a position and a size,
+counted over all documents one after the other, the end-of-sequence tokens that
+were added included. A window is one run; a packed row is several. Each part of
+a run that lies in one document is a *segment*, numbered from 1 in each row.
+
+    documents    a b c | d e            end token E added to both
+    positions    0 1 2 3 | 4 5 6        a b c E | d e E
+    run (2, 4)   c E | d e              segments 1 1 2 2
+
+No mask, label or segment is derived from an id: all of it comes from lengths.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from headrace.kernels.compile import inline, kernel
+from headrace.kernels.pointers import pointer_to, prefetch
+from headrace.kernels.windows_layout import last_at_most
+
+LABELS_NEXT = 0
+"""A label is the next token of the same document, also when it lies outside the row."""
+LABELS_SAME = 1
+"""A label is the token itself, where the row holds a token of the same document before it."""
+POSITIONS_SEGMENT = 0
+POSITIONS_WINDOW = 1
+POSITIONS_DOCUMENT = 2
+_CACHE_LINE = 64
+_AHEAD = 1
+IGNORED = -100
+"""The label that loss functions skip."""
+
+
+@inline
+def values_at(number, count, shard_tokens, addresses, like):  # type: ignore[no-untyped-def]
+    """Return ``count`` stored tokens from token ``number`` on, a view of the shard that holds them."""
+    shard = last_at_most(shard_tokens, number) if addresses.size > 1 and count > 0 else 0
+    address = addresses[shard] + np.uint64(number - shard_tokens[shard]) * np.uint64(like.itemsize)
+    return numba.carray(pointer_to(address, like), (count,))
+
+
+@inline
+def prefetch_row(  # type: ignore[no-untyped-def]
+    row,
+    row_runs,
+    run_position,
+    run_size,
+    run_document,
+    stored_offsets,
+    document_offsets,
+    shard_tokens,
+    addresses,
+    like,
+):
+    """Ask for the tokens of a row's first run, so that they are near when the row is filled."""
+    if row >= row_runs.size - 1:
+        return
+    run = row_runs[row]
+    d = run_document[run]
+    number = stored_offsets[d] + run_position[run] - document_offsets[d]
+    shard = last_at_most(shard_tokens, number) if addresses.size > 1 and number < shard_tokens[-1] else 0
+    address = addresses[shard] + np.uint64((number - shard_tokens[shard]) * like.itemsize)
+    for line in range(run_size[run] * like.itemsize // _CACHE_LINE + 1):
+        prefetch(address + np.uint64(line * _CACHE_LINE))
+
+
+@kernel
+def locate_documents(positions, document_offsets, documents):  # type: ignore[no-untyped-def]
+    """Fill, for each position, the document that holds it.
+
+    Args:
+        positions: int64 [R], each below ``document_offsets[-1]``.
+        document_offsets: int64 [D+1], where each document begins when added end tokens count.
+        documents: int64 [R], filled.
+    """
+    for r in range(positions.size):
+        documents[r] = last_at_most(document_offsets, positions[r])
+
+
+@inline
+def copy_inputs(out, values, count, eos):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the first ``count`` values, and with the end token behind them."""
+    for i in range(count):
+        out[i] = values[i]
+    for i in range(count, out.size):
+        out[i] = eos
+
+
+@inline
+def copy_next(out, values, ends_with_eos, eos):  # type: ignore[no-untyped-def]
+    """Fill ``out[i]`` with the token after ``values[i]``; ``values`` reach one further where they can."""
+    count = max(0, min(out.size, values.size - 1))
+    following = values[1:]
+    for i in range(count):
+        out[i] = following[i]
+    for i in range(count, out.size):
+        out[i] = eos if ends_with_eos and i == values.size - 1 else IGNORED
+
+
+@inline
+def fill_labels(out, values, count, ends_with_eos, eos, rule):  # type: ignore[no-untyped-def]
+    """Fill the labels of one segment."""
+    if rule == LABELS_NEXT:
+        copy_next(out, values, ends_with_eos, eos)
+    else:
+        copy_inputs(out, values, count, eos)
+        out[0] = IGNORED
+
+
+@inline
+def fill_steps(out, first):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with ``first``, ``first + 1``, ..."""
+    for i in range(out.size):
+        out[i] = first + i
+
+
+@inline
+def first_position(rule, column, place):  # type: ignore[no-untyped-def]
+    """Return the position id of a segment's first token."""
+    if rule == POSITIONS_WINDOW:
+        return column
+    return place if rule == POSITIONS_DOCUMENT else 0
+
+
+@kernel
+def fill_rows(  # type: ignore[no-untyped-def]
+    row_runs,
+    run_position,
+    run_size,
+    run_document,
+    seen,
+    stored_offsets,
+    document_offsets,
+    shard_tokens,
+    addresses,
+    like,
+    eos,
+    pad,
+    label_rule,
+    position_rule,
+    input_ids,
+    labels,
+    attention_mask,
+    segment_ids,
+    position_ids,
+    document,
+    start,
+    length,
+):
+    """Fill all arrays of a batch in one pass; an array of no rows is one that is not wanted.
+
+    Args:
+        row_runs: int64 [B+1], which runs are of which row.
+        run_position: int64 [R], first token, counted over all documents.
+        run_size: int64 [R], at least 1; the runs of a row have at most W tokens together.
+        run_document: int64 [R], the document of each run's first token.
+        seen: int64 [B], leading tokens of the row whose labels an earlier window has.
+        stored_offsets: int64 [D+1], where each document begins in the store.
+        document_offsets: int64 [D+1], where each document begins when added end tokens count.
+        shard_tokens: int64 [K+1], tokens of the store before each shard.
+        addresses: uint64 [K], where each shard's values lie.
+        like: Array of the values' dtype.
+        eos: Id of the end token that positions count and the store does not hold.
+        pad: Id on padding.
+        label_rule: ``LABELS_NEXT`` or ``LABELS_SAME``.
+        position_rule: ``POSITIONS_SEGMENT``, ``POSITIONS_WINDOW`` or ``POSITIONS_DOCUMENT``.
+        input_ids: int64 [B, W], filled; ``pad`` on padding.
+        labels: int64 [B, W], filled; ``IGNORED`` where there is none.
+        attention_mask: int64 or bool [B, W], filled; 1 on tokens.
+        segment_ids: int64 [B, W], filled; 1.. on tokens, 0 on padding.
+        position_ids: int64 [B, W], filled; 0 on padding.
+        document: int64 [B], filled: the document of the first token.
+        start: int64 [B], filled: the first token's number in its document.
+        length: int64 [B], filled: tokens in the row.
+    """
+    for row in range(row_runs.size - 1):
+        prefetch_row(
+            row + _AHEAD,
+            row_runs,
+            run_position,
+            run_size,
+            run_document,
+            stored_offsets,
+            document_offsets,
+            shard_tokens,
+            addresses,
+            like,
+        )
+        column = 0
+        segment = 0
+        first = row_runs[row]
+        for run in range(first, row_runs[row + 1]):
+            d = run_document[run]
+            place = run_position[run] - document_offsets[d]
+            left = run_size[run]
+            while left > 0:
+                stored = stored_offsets[d + 1] - stored_offsets[d]
+                total = document_offsets[d + 1] - document_offsets[d]
+                size = min(left, total - place)
+                if size > 0:
+                    segment += 1
+                    stop = column + size
+                    count = max(0, min(size, stored - place))
+                    values = values_at(
+                        stored_offsets[d] + place,
+                        max(0, min(size + 1, stored - place)),
+                        shard_tokens,
+                        addresses,
+                        like,
+                    )
+                    if input_ids.shape[0] > 0:
+                        copy_inputs(input_ids[row, column:stop], values, count, eos)
+                    if labels.shape[0] > 0:
+                        fill_labels(labels[row, column:stop], values, count, total > stored, eos, label_rule)
+                    if segment_ids.shape[0] > 0:
+                        segment_ids[row, column:stop] = segment
+                    if position_ids.shape[0] > 0:
+                        fill_steps(
+                            position_ids[row, column:stop], first_position(position_rule, column, place)
+                        )
+                    column = stop
+                    left -= size
+                d += 1
+                place = 0
+        if input_ids.shape[0] > 0:
+            input_ids[row, column:] = pad
+        if labels.shape[0] > 0:
+            labels[row, : seen[row]] = IGNORED
+            labels[row, column:] = IGNORED
+        if attention_mask.shape[0] > 0:
+            attention_mask[row, :column] = 1
+            attention_mask[row, column:] = 0
+        if segment_ids.shape[0] > 0:
+            segment_ids[row, column:] = 0
+        if position_ids.shape[0] > 0:
+            position_ids[row, column:] = 0
+        if document.size > 0:
+            document[row] = run_document[first]
+        if start.size > 0:
+            start[row] = run_position[first] - document_offsets[run_document[first]]
+        if length.size > 0:
+            length[row] = column
+
+
+@kernel
+def first_outside(indices, count):  # type: ignore[no-untyped-def]
+    """Return where in ``indices`` (int64 [B]) the first one outside ``[0, count)`` stands, or -1."""
+    for i in range(indices.size):
+        if indices[i] < 0 or indices[i] >= count:
+            return i
+    return -1
+
+
+@kernel
+def fill_column(  # type: ignore[no-untyped-def]
+    row_runs,
+    run_position,
+    run_size,
+    run_document,
+    stored_offsets,
+    document_offsets,
+    shard_tokens,
+    addresses,
+    like,
+    shift,
+    out,
+):
+    """Fill the rows of a batch with a column that is parallel to the tokens.
+
+    An added end token takes the value of the token before it, 0 where there is none.
+
+    Args:
+        row_runs: int64 [B+1], as in ``fill_rows``; so are the next seven.
+        run_position: int64 [R].
+        run_size: int64 [R].
+        run_document: int64 [R].
+        stored_offsets: int64 [D+1].
+        document_offsets: int64 [D+1].
+        shard_tokens: int64 [K+1].
+        addresses: uint64 [K].
+        like: Array of the column's dtype.
+        shift: 0 for the token's own value, 1 for that of the next token of its document.
+        out: [B, W], filled; 0 on padding and where there is no next token.
+    """
+    for row in range(row_runs.size - 1):
+        column = 0
+        out[row, :] = 0
+        for run in range(row_runs[row], row_runs[row + 1]):
+            d = run_document[run]
+            place = run_position[run] - document_offsets[d]
+            left = run_size[run]
+            while left > 0:
+                stored = stored_offsets[d + 1] - stored_offsets[d]
+                total = document_offsets[d + 1] - document_offsets[d]
+                size = min(left, total - place)
+                values = values_at(stored_offsets[d], stored, shard_tokens, addresses, like)
+                for i in range(max(0, min(size, total - place - shift)) if stored > 0 else 0):
+                    out[row, column + i] = values[min(place + i + shift, stored - 1)]
+                column += size
+                left -= size
+                d += 1
+                place = 0

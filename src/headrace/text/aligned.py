@@ -1,0 +1,58 @@
+"""Windows that begin where sentences do."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.errors import TextError
+from headrace.kernels.windows_layout import aligned_starts
+from headrace.text.cuts import ListedCut
+from headrace.text.settings import Settings
+from headrace.text.streams import Streams
+
+_REACH = 4
+"""A start moves back by at most a window divided by this."""
+
+
+def aligned_cut(streams: Streams, settings: Settings, offsets: NDArray[np.int64]) -> ListedCut:
+    """Cut streams at a fixed stride, each start moved back to the nearest sentence start.
+
+    Args:
+        streams: What is cut; its tokens know where sentences start.
+        settings: Window, stride and tail.
+        offsets: int64 [K] or [1], where the second window would begin; 0: at the stride.
+
+    Raises:
+        TextError: The tokens do not know where sentences start.
+    """
+    borders = sentence_positions(streams)
+    window, stride = settings.window, settings.stride
+    assert isinstance(stride, int)
+    start_offsets = np.zeros(streams.offsets.size, np.int64)
+    arguments = (streams.offsets, window, stride, offsets, borders, window // _REACH)
+    count = aligned_starts(*arguments, np.empty(0, np.int64), start_offsets)
+    starts = np.empty(count, np.int64)
+    aligned_starts(*arguments, starts, start_offsets)
+    first_ends = np.where(offsets > 0, offsets - stride + window, window)
+    return ListedCut.from_starts(
+        streams, starts, start_offsets, first_ends, window, settings.tail, settings.min_remainder
+    )
+
+
+def sentence_positions(streams: Streams) -> NDArray[np.int64]:
+    """Return int64 [M], ascending: positions at which a sentence begins; a document's first is one.
+
+    Raises:
+        TextError: The tokens do not know.
+    """
+    tokens = streams.tokens
+    if tokens.sentence_starts is None:
+        raise TextError(
+            "align='sentence': the tokens do not say where sentences start. "
+            "Make them with tokenize(..., sentences=True)."
+        )
+    starts = tokens.sentence_starts
+    document = np.searchsorted(tokens.offsets, starts, side="right") - 1
+    inside = starts + (streams.document_offsets - tokens.offsets)[document]
+    return np.union1d(inside, streams.document_offsets[:-1])

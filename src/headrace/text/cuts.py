@@ -1,0 +1,165 @@
+"""How streams are cut into rows: by arithmetic, by a list of windows, or by a packing plan.
+
+Each kind of cut answers the same two questions: how many rows there are, and,
+for row numbers, which runs of tokens fill each row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.kernels.windows_layout import cumulate_windows, list_windows, locate_windows
+from headrace.text.streams import Streams
+
+Integers = NDArray[np.int64]
+TAILS = {"pad": 0, "drop": 1, "shift": 2}
+"""The kernels' number of each ``tail``."""
+
+
+class Runs(NamedTuple):
+    """Which stretches of tokens fill the rows of a batch."""
+
+    row_runs: Integers
+    """int64 [B+1], the runs before each row."""
+    position: Integers
+    """int64 [R], first token of each run, counted over all documents and added end tokens."""
+    size: Integers
+    """int64 [R], tokens in each run."""
+    seen: Integers
+    """int64 [B], leading tokens of each row that an earlier row of its stream holds."""
+
+
+class Cut(Protocol):
+    """Rows of one epoch."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def runs(self, indices: Integers) -> Runs:
+        """Return what fills the rows ``indices`` (int64 [B])."""
+        ...
+
+    def rows_by_stream(self) -> Integers:
+        """Return int64 [K+1]: rows before each stream."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class StrideCut:
+    """Windows of a fixed stride: nothing is kept but how many there are before each stream."""
+
+    streams: Streams
+    window: int
+    stride: int
+    offsets: Integers
+    """int64 [K] or [1], where the second window begins; 0: at ``stride``."""
+    tail: str
+    min_remainder: int
+
+    @cached_property
+    def cumulative(self) -> Integers:
+        """int64 [K+1], windows before each stream."""
+        result: Integers = cumulate_windows(
+            self.streams.offsets, self.window, self.stride, self.offsets, TAILS[self.tail], self.min_remainder
+        )
+        return result
+
+    def __len__(self) -> int:
+        return int(self.cumulative[-1])
+
+    def rows_by_stream(self) -> Integers:
+        """Return int64 [K+1]: windows before each stream."""
+        return self.cumulative
+
+    def runs(self, indices: Integers) -> Runs:
+        """Return one run a row."""
+        position, size, seen = np.empty((3, indices.size), np.int64)
+        locate_windows(
+            indices,
+            self.cumulative,
+            self.streams.offsets,
+            self.window,
+            self.stride,
+            self.offsets,
+            TAILS[self.tail],
+            position,
+            size,
+            seen,
+        )
+        return Runs(np.arange(indices.size + 1), position, size, seen)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedCut:
+    """Windows whose starts were computed one by one, and are kept."""
+
+    cumulative: Integers
+    """int64 [K+1], windows before each stream."""
+    position: Integers
+    """int64 [N]."""
+    size: NDArray[np.int32]
+    """int32 [N]."""
+    seen: NDArray[np.int32]
+    """int32 [N]."""
+
+    @classmethod
+    def from_starts(
+        cls,
+        streams: Streams,
+        starts: Integers,
+        start_offsets: Integers,
+        first_ends: Integers,
+        window: int,
+        tail: str,
+        min_remainder: int,
+    ) -> ListedCut:
+        """Cut streams at given starts; the last window is left out or moved as ``tail`` says.
+
+        Args:
+            streams: What is cut.
+            starts: int64 [N], ascending in each stream and relative to it.
+            start_offsets: int64 [K+1], which starts are of which stream.
+            first_ends: int64 [K] or [1], where a stream's first window is to end.
+            window: Tokens in a window.
+            tail: ``"pad"``, ``"drop"`` or ``"shift"``.
+            min_remainder: Fewest new tokens for which a last, incomplete window is kept.
+        """
+        cumulative = np.zeros(start_offsets.size, np.int64)
+        position, (size, seen) = np.empty(starts.size, np.int64), np.empty((2, starts.size), np.int32)
+        list_windows(
+            streams.offsets,
+            starts,
+            start_offsets,
+            first_ends,
+            window,
+            TAILS[tail],
+            min_remainder,
+            cumulative,
+            position,
+            size,
+            seen,
+        )
+        count = int(cumulative[-1])
+        return cls(cumulative, position[:count], size[:count], seen[:count])
+
+    def __len__(self) -> int:
+        return self.position.size
+
+    def rows_by_stream(self) -> Integers:
+        """Return int64 [K+1]: windows before each stream."""
+        return self.cumulative
+
+    def runs(self, indices: Integers) -> Runs:
+        """Return one run a row."""
+        return Runs(
+            np.arange(indices.size + 1),
+            self.position[indices],
+            self.size[indices].astype(np.int64),
+            self.seen[indices].astype(np.int64),
+        )

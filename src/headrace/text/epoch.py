@@ -1,0 +1,146 @@
+"""The windows of one epoch: a whole batch from window numbers, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.errors import TextError
+from headrace.kernels.windows_fill import IGNORED, fill_column, fill_rows, first_outside
+from headrace.loading.space import Batch
+from headrace.text.cuts import Cut, Integers, Runs
+from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Settings
+from headrace.text.streams import Streams
+
+LABEL_MASK = "label_mask"
+"""The parallel column whose zeros take a token out of the labels."""
+_LABEL_RULES = {"next": 0, "same": 1}
+_POSITION_RULES = {"segment": 0, "window": 1, "document": 2}
+_NO_ROWS = np.zeros((0, 0), np.int64)
+_NO_ROW = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class WindowEpoch:
+    """The windows of one epoch; safe to gather from several threads at once."""
+
+    cut: Cut
+    streams: Streams
+    settings: Settings
+    pad_id: int
+    spans: Integers | None = None
+    """int64 [D, 2], first and last token of each document's answer, -1 where there is none."""
+    like: NDArray[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "like", self.streams.tokens.values[0][:0])
+
+    def __len__(self) -> int:
+        """Return the number of windows."""
+        return len(self.cut)
+
+    def gather(self, indices: NDArray[np.int64], keys: NDArray[np.uint64]) -> Batch:
+        """Build one batch.
+
+        Args:
+            indices: int64 [B], window numbers in ``[0, len(self))``; B may be 0.
+            keys: uint64 [B], epoch positions; windows draw nothing by position.
+
+        Returns:
+            The arrays that ``outputs`` names, in its order.
+
+        Raises:
+            TextError: A window number is outside ``[0, len(self))``.
+        """
+        del keys
+        self._check(indices)
+        runs = self.cut.runs(indices)
+        documents = self.streams.documents_at(runs.position)
+        batch = self._fill(runs, documents)
+        self._fill_columns(batch, runs, documents)
+        if self.spans is not None:
+            batch.update(self._window_spans(runs, documents))
+        return batch
+
+    def _check(self, indices: NDArray[np.int64]) -> None:
+        place = first_outside(indices, len(self.cut))
+        if place >= 0:
+            raise TextError(
+                f"window {indices[place]}: this epoch has {len(self.cut)} windows, numbered from 0."
+            )
+
+    def _fill(self, runs: Runs, documents: Integers) -> Batch:
+        settings, streams = self.settings, self.streams
+        batch = self._empty(runs.seen.size)
+        fill_rows(
+            runs.row_runs,
+            runs.position,
+            runs.size,
+            documents,
+            np.zeros_like(runs.seen) if settings.overlap_labels else runs.seen,
+            streams.tokens.offsets,
+            streams.document_offsets,
+            streams.tokens.shard_tokens,
+            streams.tokens.addresses,
+            self.like,
+            0 if streams.eos is None else streams.eos,
+            self.pad_id,
+            _LABEL_RULES[settings.labels],
+            _POSITION_RULES[settings.positions],
+            *(batch.get(name, _NO_ROWS) for name in TOKEN_OUTPUTS),
+            *(batch.get(name, _NO_ROW) for name in ROW_OUTPUTS),
+        )
+        return batch
+
+    def _empty(self, rows: int) -> Batch:
+        """Return arrays for all outputs, not yet filled."""
+        return {name: np.empty(self._shape(name, rows), self._dtype(name)) for name in self.settings.outputs}
+
+    def _shape(self, name: str, rows: int) -> tuple[int, ...]:
+        return (rows,) if name in ROW_OUTPUTS else (rows, self.settings.window)
+
+    def _dtype(self, name: str) -> np.dtype[Any]:
+        if name == "attention_mask":
+            return np.dtype(self.settings.mask_dtype)
+        columns = self.streams.tokens.columns
+        if name in columns and columns[name][0].dtype.kind == "f":
+            return np.dtype(np.float32)
+        return np.dtype(np.int64)
+
+    def _fill_columns(self, batch: Batch, runs: Runs, documents: Integers) -> None:
+        for name in self.streams.tokens.columns:
+            if name in batch:
+                self._fill_column(name, batch[name], runs, documents, shift=0)
+        if LABEL_MASK in self.streams.tokens.columns and "labels" in batch:
+            target_mask = np.empty(batch["labels"].shape, np.int64)
+            shift = 1 if self.settings.labels == "next" else 0
+            self._fill_column(LABEL_MASK, target_mask, runs, documents, shift)
+            batch["labels"][target_mask == 0] = IGNORED
+
+    def _fill_column(self, name: str, out: NDArray[Any], runs: Runs, documents: Integers, shift: int) -> None:
+        tokens = self.streams.tokens
+        fill_column(
+            runs.row_runs,
+            runs.position,
+            runs.size,
+            documents,
+            tokens.offsets,
+            self.streams.document_offsets,
+            tokens.shard_tokens,
+            tokens.column_addresses[name],
+            tokens.columns[name][0][:0],
+            shift,
+            out,
+        )
+
+    def _window_spans(self, runs: Runs, documents: Integers) -> Mapping[str, Integers]:
+        """Return the answers' first and last token in each row, -1 where the row does not hold it whole."""
+        assert self.spans is not None
+        begin = runs.position - self.streams.document_offsets[documents]
+        first, last = self.spans[documents, 0] - begin, self.spans[documents, 1] - begin
+        inside = (self.spans[documents, 0] >= 0) & (first >= 0) & (last < runs.size)
+        return {"start_positions": np.where(inside, first, -1), "end_positions": np.where(inside, last, -1)}

@@ -1,0 +1,218 @@
+"""What a user declares about windows: checked, frozen, no work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.errors import TextError, did_you_mean
+
+Pack: TypeAlias = Literal[False, "concat", "best_fit"]
+Tail: TypeAlias = Literal["pad", "drop", "shift"]
+Labels: TypeAlias = Literal["next", "same"]
+Positions: TypeAlias = Literal["segment", "window", "document"]
+Density: TypeAlias = Literal["edges", "surprisal"] | Callable[[NDArray[np.int64]], NDArray[np.float64]]
+
+TOKEN_OUTPUTS = ("input_ids", "labels", "attention_mask", "segment_ids", "position_ids")
+"""Outputs with one value a token, [B, W]."""
+ROW_OUTPUTS = ("document", "start", "length")
+"""Outputs with one value a row, int64 [B]."""
+
+
+@dataclass(frozen=True)
+class DynamicStride:
+    """Windows that lie closer where the text is denser.
+
+    The next start is the first place where the sum of the density since the
+    previous start reaches a quantum; the quantum is the one that makes the mean
+    stride ``mean``, found by bisection on the tokens themselves.
+    """
+
+    density: Density
+    """``"edges"``: more windows at both ends of a document, the arcsine density
+    1 / (pi sqrt(u (1 - u))) with u = (place + 1/2) / L. ``"surprisal"``: more windows over rare
+    tokens, -log2 of a token's share of all tokens. Or a function from a document's ids to
+    non-negative float64 [L]."""
+    mean: float
+    """Mean number of tokens from one start to the next that is aimed at."""
+    minimum: int = 1
+    """Fewest tokens from one start to the next."""
+    maximum: int | None = None
+    """Most tokens from one start to the next; None: the window's length."""
+
+
+@dataclass(frozen=True)
+class MLM:
+    """Masked language model: some tokens are hidden, and are the labels.
+
+    Of the chosen tokens 80 % become the mask token, 10 % a random token, 10 % stay
+    (J. Devlin and others, "BERT", 2019). Which are chosen depends on seed, epoch and the
+    token's number in the store, so that a token in two windows is masked in both.
+    """
+
+    probability: float = 0.15
+    """Share of tokens that are chosen."""
+    whole_word: bool = False
+    """Choose whole words: the tokens must carry the column ``word_starts``
+    (``tokenize(..., words=True)`` makes it)."""
+    mask_id: int | None = None
+    """Id of the mask token; None: the one the tokens declare."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of ``Windows``, checked against one another. For the meaning of each see there."""
+
+    window: int
+    stride: int | DynamicStride
+    pack: Pack
+    tail: Tail
+    min_remainder: int
+    align: Literal["sentence"] | None
+    offset: int | Literal["random"]
+    labels: Labels
+    overlap_labels: bool
+    outputs: tuple[str, ...]
+    positions: Positions
+    objective: MLM | None
+    separate_documents: bool
+    mask_dtype: Literal["int64", "bool"]
+
+    def __post_init__(self) -> None:
+        _check_choices(self)
+        _check_window(self)
+        _check_packing(self)
+        _check_objective(self)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether starts do not follow from arithmetic, so that each is computed and kept."""
+        return self.align is not None or isinstance(self.stride, DynamicStride)
+
+
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "pack": (False, "concat", "best_fit"),
+    "tail": ("pad", "drop", "shift"),
+    "align": (None, "sentence"),
+    "labels": ("next", "same"),
+    "positions": ("segment", "window", "document"),
+    "mask_dtype": ("int64", "bool"),
+}
+
+
+def _check_choices(settings: Settings) -> None:
+    for name, allowed in _CHOICES.items():
+        found = getattr(settings, name)
+        if not any(
+            found is choice or (found == choice and type(found) is type(choice)) for choice in allowed
+        ):
+            raise TextError(
+                f"{name}={found!r}: expected one of {', '.join(map(repr, allowed))}."
+                + did_you_mean(str(found), [str(choice) for choice in allowed])
+            )
+
+
+def _check_window(settings: Settings) -> None:
+    window, stride = settings.window, settings.stride
+    _check_integer("window", window, 1, None)
+    _check_integer("min_remainder", settings.min_remainder, 0, None)
+    if isinstance(stride, DynamicStride):
+        _check_dynamic(stride, settings)
+        return
+    if not _is_integer(stride) or not 1 <= stride <= window:
+        raise TextError(
+            f"stride={stride!r}: with window={window} it must be an integer in [1, {window}]; a larger one "
+            "would skip tokens. stride=None takes the window's length."
+        )
+    if settings.min_remainder > stride and stride < window:
+        raise TextError(
+            f"min_remainder={settings.min_remainder} counts new tokens, and with stride={stride} a window "
+            f"after the first has at most {stride} of them. Give at most {stride}, or tail='drop'."
+        )
+    if settings.offset != "random":
+        _check_integer("offset", settings.offset, 0, stride - 1)
+
+
+def _check_dynamic(stride: DynamicStride, settings: Settings) -> None:
+    if settings.offset != 0 or settings.align is not None:
+        raise TextError("DynamicStride sets every start itself: leave offset=0 and align=None with it.")
+    if isinstance(stride.density, str) and stride.density not in ("edges", "surprisal"):
+        raise TextError(
+            f"DynamicStride(density={stride.density!r}): expected 'edges', 'surprisal' or a function from "
+            "token ids to non-negative float64 [L]." + did_you_mean(stride.density, ("edges", "surprisal"))
+        )
+    maximum = settings.window if stride.maximum is None else stride.maximum
+    _check_integer("DynamicStride(minimum)", stride.minimum, 1, settings.window)
+    _check_integer("DynamicStride(maximum)", maximum, stride.minimum, settings.window)
+    if not stride.minimum <= stride.mean <= maximum:
+        raise TextError(
+            f"DynamicStride(mean={stride.mean}): expected a number in [{stride.minimum}, {maximum}], "
+            "between minimum and maximum."
+        )
+
+
+def _check_packing(settings: Settings) -> None:
+    if settings.pack != "best_fit":
+        return
+    wrong = [
+        f"{name}={getattr(settings, name)!r} (must be {right!r})"
+        for name, right in (
+            ("stride", settings.window),
+            ("offset", 0),
+            ("align", None),
+            ("tail", "pad"),
+            ("min_remainder", 0),
+        )
+        if getattr(settings, name) != right
+    ]
+    if wrong:
+        raise TextError(
+            f"pack='best_fit' cuts documents into pieces of {settings.window} tokens: {', '.join(wrong)}. "
+            "Leave them out, or use pack='concat'."
+        )
+
+
+def _check_objective(settings: Settings) -> None:
+    objective = settings.objective
+    if objective is not None and not isinstance(objective, MLM):
+        raise TextError(f"objective={objective!r}: expected None or MLM(probability=0.15, whole_word=False).")
+    if objective is not None and not 0.0 <= objective.probability <= 1.0:
+        raise TextError(f"MLM(probability={objective.probability}): expected a share in [0, 1].")
+    if settings.separate_documents and settings.pack is not False:
+        raise TextError(
+            f"separate_documents=True with pack={settings.pack!r}: a packed row holds several documents. "
+            "Use pack=False."
+        )
+
+
+def _check_integer(name: str, value: Any, least: int, most: int | None) -> None:
+    if not _is_integer(value) or value < least or (most is not None and value > most):
+        allowed = f"at least {least}" if most is None else f"in [{least}, {most}]"
+        raise TextError(f"{name}={value!r}: expected an integer {allowed}.")
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_outputs(outputs: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Check the names of the wanted arrays.
+
+    Raises:
+        TextError: One is unknown, or stands twice.
+    """
+    known = [*TOKEN_OUTPUTS, *ROW_OUTPUTS, *columns]
+    if isinstance(outputs, str):
+        raise TextError(f"outputs={outputs!r}: expected a tuple of names, such as ({outputs!r},).")
+    for name in outputs:
+        if name not in known:
+            raise TextError(
+                f"outputs: {name!r} is unknown; there are {', '.join(known)}." + did_you_mean(name, known)
+            )
+    if len(set(outputs)) != len(outputs):
+        raise TextError(f"outputs={tuple(outputs)}: a name stands twice.")
+    return tuple(outputs)

@@ -1,0 +1,312 @@
+"""Documents of token ids over one or several shards, as flat arrays and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import ArrayLike, NDArray
+
+from headrace.errors import TextError, did_you_mean
+
+Values = tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True)
+class Special:
+    """What a model must know about the ids: given with the tokens, since no id tells it."""
+
+    vocab_size: int | None = None
+    """Number of ids; every id is below it. None: not known."""
+    eos: int | None = None
+    """Id that ends a document."""
+    pad: int | None = None
+    """Id for padding."""
+    mask: int | None = None
+    """Id that stands for a masked token."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Documents of token ids: where each begins is in ``offsets``, never found by looking for an id.
+
+        documents    [5 6 7]  [8]  []  [9 9]
+        values        5 6 7    8        9 9     one array, or one a shard
+        offsets     0        3   4   4      6
+
+    Read-only, and kept where it is: a memory map stays a memory map.
+    """
+
+    values: Values
+    """Integers [T_k], the ids of each shard; one dtype for all shards."""
+    offsets: NDArray[np.int64]
+    """int64 [D+1], where each document begins, counted over all shards; no document crosses a shard."""
+    special: Special = field(default_factory=Special)
+    columns: Mapping[str, Values] = field(default_factory=dict)
+    """Values parallel to the tokens, by name, shard by shard: types, weights, a label mask."""
+    sentence_starts: NDArray[np.int64] | None = None
+    """int64 [M], ascending: tokens, counted over all documents, at which a sentence begins."""
+    digest: str | None = None
+    """Hexadecimal digest of the tokens where it is known; else they are read once for it, when asked for."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What the store's manifest says of tokenizer and documents."""
+
+    @classmethod
+    def from_arrays(
+        cls,
+        values: NDArray[Any],
+        offsets: ArrayLike,
+        *,
+        vocab_size: int | None = None,
+        eos: int | None = None,
+        pad: int | None = None,
+        mask: int | None = None,
+        columns: Mapping[str, NDArray[Any]] | None = None,
+        sentence_starts: ArrayLike | None = None,
+    ) -> Tokens:
+        """Wrap one flat array of ids, in memory or a memory map, without a copy.
+
+        Args:
+            values: Integers [T], ids, each in ``[0, vocab_size)`` where that is given.
+            offsets: int64 [D+1], where each document begins; ``offsets[0]`` is 0, ``offsets[-1]`` is T.
+            vocab_size: Number of ids.
+            eos: Id that ends a document.
+            pad: Id for padding.
+            mask: Id that stands for a masked token.
+            columns: Arrays [T] parallel to the values.
+            sentence_starts: int64 [M], ascending token numbers at which a sentence begins.
+
+        Raises:
+            TextError: The arrays do not fit together.
+        """
+        starts = None if sentence_starts is None else np.ascontiguousarray(sentence_starts, np.int64)
+        return cls(
+            values=(_plain_integers(values),),
+            offsets=np.ascontiguousarray(offsets, np.int64),
+            special=Special(vocab_size=vocab_size, eos=eos, pad=pad, mask=mask),
+            columns={name: (plain_array(column, name),) for name, column in (columns or {}).items()},
+            sentence_starts=starts,
+        )
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Iterable[Sequence[int] | NDArray[Any]],
+        *,
+        vocab_size: int | None = None,
+        eos: int | None = None,
+        pad: int | None = None,
+        mask: int | None = None,
+    ) -> Tokens:
+        """Join documents that are lists of ids into one array of the smallest dtype.
+
+        Args:
+            documents: One sequence of ids a document; an empty one is a document too.
+            vocab_size: Number of ids; None: the largest id decides the dtype.
+            eos: Id that ends a document.
+            pad: Id for padding.
+            mask: Id that stands for a masked token.
+
+        Raises:
+            TextError: An id is negative or not below ``vocab_size``.
+        """
+        arrays = [_document_array(number, document) for number, document in enumerate(documents)]
+        offsets = np.cumsum([0, *(array.size for array in arrays)], dtype=np.int64)
+        joined = np.concatenate([np.zeros(0, np.int64), *arrays])
+        values = joined.astype(dtype_for(_size_of(joined, vocab_size)))
+        return cls.from_arrays(values, offsets, vocab_size=vocab_size, eos=eos, pad=pad, mask=mask)
+
+    def __post_init__(self) -> None:
+        _check_offsets(self.offsets, self.shard_tokens)
+        _check_special(self.special)
+        for name, shards in self.columns.items():
+            _check_column(name, shards, self.values)
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return self.offsets.size - 1
+
+    @cached_property
+    def num_tokens(self) -> int:
+        """Tokens of all documents."""
+        return int(self.offsets[-1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The ids' dtype as stored."""
+        return self.values[0].dtype
+
+    @cached_property
+    def shard_tokens(self) -> NDArray[np.int64]:
+        """int64 [K+1], tokens before each shard."""
+        return np.cumsum([0, *(values.size for values in self.values)], dtype=np.int64)
+
+    @cached_property
+    def addresses(self) -> NDArray[np.uint64]:
+        """uint64 [K], where each shard's ids lie in memory."""
+        return addresses_of(self.values)
+
+    @cached_property
+    def column_addresses(self) -> Mapping[str, NDArray[np.uint64]]:
+        """uint64 [K] a column: where each shard's values lie in memory."""
+        return {name: addresses_of(shards) for name, shards in self.columns.items()}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of ids, documents, columns and sentence starts."""
+        if self.digest is not None:
+            return self.digest
+        digest = xxhash.xxh3_128()
+        for array in (*self.values, self.offsets, *self._other_arrays()):
+            digest.update(f"{array.dtype.str}{array.size};".encode())
+            digest.update(array.view(np.uint8).data)
+        digest.update(repr((sorted(self.columns), self.special)).encode())
+        return digest.hexdigest()
+
+    def _other_arrays(self) -> list[NDArray[Any]]:
+        columns = [shard for _, shards in sorted(self.columns.items()) for shard in shards]
+        return columns if self.sentence_starts is None else [*columns, self.sentence_starts]
+
+    def document(self, number: int) -> NDArray[Any]:
+        """Return the ids of one document, as stored: a view.
+
+        Raises:
+            IndexError: There is no such document.
+        """
+        if not 0 <= number < len(self):
+            raise IndexError(f"document {number}: there are {len(self)}, numbered from 0.")
+        begin, end = int(self.offsets[number]), int(self.offsets[number + 1])
+        if begin == end:
+            return self.values[0][:0]
+        shard = int(np.searchsorted(self.shard_tokens, begin, side="right")) - 1
+        first = int(self.shard_tokens[shard])
+        return self.values[shard][begin - first : end - first]
+
+    def column(self, name: str) -> Values:
+        """Return a parallel column, shard by shard.
+
+        Raises:
+            TextError: There is no such column; the message names the nearest.
+        """
+        if name not in self.columns:
+            raise TextError(
+                f"column {name!r}: the tokens carry {sorted(self.columns) or 'no column beside the ids'}."
+                + did_you_mean(name, self.columns)
+            )
+        return self.columns[name]
+
+    def with_special(self, **changes: int | None) -> Tokens:
+        """Return the same tokens with another ``eos``, ``pad``, ``mask`` or ``vocab_size``."""
+        return replace(self, special=replace(self.special, **changes))
+
+
+def dtype_for(vocab_size: int) -> np.dtype[Any]:
+    """Return the smallest unsigned dtype that holds every id of a vocabulary.
+
+    >>> dtype_for(65_536), dtype_for(65_537)
+    (dtype('uint16'), dtype('uint32'))
+    """
+    return next(
+        np.dtype(name)
+        for name in ("uint8", "uint16", "uint32", "uint64")
+        if vocab_size <= np.iinfo(name).max + 1
+    )
+
+
+def addresses_of(shards: Values) -> NDArray[np.uint64]:
+    """Return where each array begins in memory, for kernels that read several."""
+    return np.array([shard.ctypes.data for shard in shards], np.uint64)
+
+
+def plain_array(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return ``values`` flat, contiguous and of this machine's byte order; booleans as uint8.
+
+    Raises:
+        TextError: Not one-dimensional, or neither numbers nor booleans.
+    """
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iufb":
+        raise TextError(
+            f"{name}: {array.dtype} of shape {array.shape}, expected one flat array of numbers, one a token."
+        )
+    if array.dtype.kind == "b":
+        array = array.view(np.uint8)
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+
+
+def _plain_integers(values: NDArray[Any]) -> NDArray[Any]:
+    array = plain_array(values, "values")
+    if array.dtype.kind not in "iu":
+        raise TextError(f"values: token ids are integers, found {array.dtype}.")
+    return array
+
+
+def _document_array(number: int, document: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
+    array = np.asarray(document)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TextError(
+            f"document {number}: found {array.dtype} of shape {array.shape}, expected a flat list of ids."
+        )
+    return array.astype(np.int64)
+
+
+def _size_of(values: NDArray[np.int64], vocab_size: int | None) -> int:
+    """Return the size of the vocabulary, after checking that every id is in it."""
+    if not values.size:
+        return vocab_size or 1
+    check_ids(values, vocab_size)
+    return vocab_size or int(values.max()) + 1
+
+
+def check_ids(ids: NDArray[Any], vocab_size: int | None, where: str = "tokens") -> None:
+    """Check that all ids are in ``[0, vocab_size)``.
+
+    Raises:
+        TextError: One is not; the message names it and its place.
+    """
+    if ids.size == 0:
+        return
+    limit = np.iinfo(np.int64).max if vocab_size is None else vocab_size
+    if int(ids.max()) < limit and int(ids.min()) >= 0:
+        return
+    place = int(np.flatnonzero((ids >= limit) | (ids < 0))[0])
+    raise TextError(
+        f"{where}: id {int(ids[place])} at token {place} is outside the vocabulary of {vocab_size} ids. "
+        "Declare the vocabulary's true size (largest id + 1), or mend the tokenizer; ids are never wrapped."
+    )
+
+
+def _check_offsets(offsets: NDArray[np.int64], shard_tokens: NDArray[np.int64]) -> None:
+    total = int(shard_tokens[-1])
+    if offsets.ndim != 1 or offsets.size == 0 or offsets[0] != 0 or offsets[-1] != total:
+        raise TextError(
+            f"offsets run from {offsets[:1]} to {offsets[-1:]}, expected from 0 to the {total} tokens."
+        )
+    if np.any(offsets[1:] < offsets[:-1]):
+        place = int(np.flatnonzero(offsets[1:] < offsets[:-1])[0])
+        raise TextError(f"offsets fall from {offsets[place]} to {offsets[place + 1]} at document {place}.")
+    borders = np.searchsorted(offsets, shard_tokens)
+    if not np.array_equal(offsets[borders], shard_tokens):
+        raise TextError("a document crosses the border of two shards; each document lies in one.")
+
+
+def _check_special(special: Special) -> None:
+    for name in ("eos", "pad", "mask"):
+        value = getattr(special, name)
+        if value is not None and not 0 <= value < (special.vocab_size or value + 1):
+            raise TextError(
+                f"{name}={value} is outside the vocabulary of {special.vocab_size} ids; "
+                f"give an id in [0, {special.vocab_size}), or a vocab_size that holds it."
+            )
+
+
+def _check_column(name: str, shards: Values, values: Values) -> None:
+    sizes, wanted = [shard.size for shard in shards], [shard.size for shard in values]
+    if sizes != wanted:
+        raise TextError(
+            f"column {name!r} has {sizes} values by shard, the tokens {wanted}; they must be equal."
+        )

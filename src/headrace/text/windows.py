@@ -1,0 +1,231 @@
+"""Windows over token documents, as a sample space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import xxhash
+from numpy.typing import ArrayLike, NDArray
+
+from headrace.errors import TextError
+from headrace.kernels.windows_fill import IGNORED
+from headrace.loading.space import Role
+from headrace.text.aligned import aligned_cut
+from headrace.text.cuts import Cut, StrideCut
+from headrace.text.epoch import WindowEpoch
+from headrace.text.offsets import random_offsets
+from headrace.text.settings import (
+    MLM,
+    ROW_OUTPUTS,
+    DynamicStride,
+    Labels,
+    Pack,
+    Positions,
+    Settings,
+    Tail,
+    check_outputs,
+)
+from headrace.text.streams import Streams, eos_to_add, pad_to_use
+from headrace.text.tokens import Tokens
+
+SPAN_OUTPUTS = ("start_positions", "end_positions")
+"""Outputs that ``spans`` adds, int64 [B]."""
+
+
+class Windows:
+    """Rows of a fixed number of tokens, cut from documents: what a language model trains on.
+
+        tokens 0..9 in one document, window=4
+        stride=4              0 1 2 3   4 5 6 7   8 9 . .
+        stride=2              0 1 2 3   2 3 4 5   4 5 6 7   6 7 8 9
+        stride=4, offset=1    0 . . .   1 2 3 4   5 6 7 8   9 . . .
+
+    A sample space: ``len(windows)``, ``windows.loader(batch_size=..., ...)``; it keeps no state.
+
+    With a fixed stride, no offset or alignment, ``tail="pad"`` and ``min_remainder=0`` a stream of
+    L tokens has no window for L = 0, one for 0 < L <= W, else ``1 + ceil((L - W) / S)``. A window
+    without a token that is in no earlier one is never made.
+
+    Args:
+        tokens: ``Tokens``, a folder of a token store, a ``Dataset`` with a column ``input_ids``,
+            or a list of lists of ids.
+        window: Tokens in a row, W; or several lengths, each cutting all documents, one bucket a length.
+        stride: Tokens from one start to the next, S in ``[1, W]``; None: W. Or a ``DynamicStride``.
+        pack: False: every document is a stream of its own. ``"concat"``: all documents are one stream.
+            ``"best_fit"``: documents are cut into pieces of W, and the pieces are placed so that few
+            rows are needed.
+        tail: What becomes of a last window of fewer than W tokens: ``"pad"``, ``"drop"`` it, or
+            ``"shift"`` its start back to L - W.
+        min_remainder: With ``"pad"`` and ``"shift"``, the last window is left out when it has fewer
+            *new* tokens than this.
+        eos: End token that closes every document when packing; None: the one the tokens declare;
+            False: none. ``pack=False`` adds none unless an id is given. A document that ends with it
+            gets no second.
+        pad_id: Id on padding; None: the tokens' pad token, else the end token, else 0.
+        align: ``"sentence"``: a start moves back to the nearest sentence start that is at most W // 4
+            away and after the previous start.
+        offset: Where the second window begins, in ``[0, S)``, 0 meaning S; ``"random"``: another place
+            in each epoch, every place once in S epochs.
+        labels: ``"next"``: the token after each token in its document, also where it lies outside the
+            window. ``"same"``: a copy of the inputs, for models that shift inside.
+        overlap_labels: False: a label is live only in the first window that can hold it, so that every
+            token is scored once.
+        outputs: Which arrays a batch has: int64 [B, W] ``input_ids``, ``labels``, ``attention_mask``
+            (1 on tokens), ``segment_ids`` (1.. a document's part in the row, 0 on padding),
+            ``position_ids``; int64 [B] ``document``, ``start``, ``length``; columns parallel to the tokens.
+        positions: ``position_ids`` begin at 0 with each ``"segment"``, with the ``"window"``, or with
+            the ``"document"``.
+        objective: None: next token. ``MLM(...)``: masked tokens are the labels.
+        separate_documents: No two windows of a document in one batch, for contrastive losses.
+        spans: int [D, 2], first and last token of an answer in each document, -1 where there is none:
+            adds ``start_positions`` and ``end_positions`` int64 [B], -1 where the window does not hold it.
+        mask_dtype: ``"int64"`` or ``"bool"``, of ``attention_mask``.
+
+    Raises:
+        TextError: The arguments cannot be meant together; the message says what to change.
+    """
+
+    def __init__(
+        self,
+        tokens: Any,
+        window: int | Sequence[int],
+        stride: int | DynamicStride | None = None,
+        pack: Pack = False,
+        tail: Tail = "pad",
+        min_remainder: int = 0,
+        eos: int | Literal[False] | None = None,
+        pad_id: int | None = None,
+        align: Literal["sentence"] | None = None,
+        offset: int | Literal["random"] = 0,
+        labels: Labels = "next",
+        overlap_labels: bool = True,
+        outputs: Sequence[str] = ("input_ids", "labels"),
+        positions: Positions = "segment",
+        objective: MLM | None = None,
+        separate_documents: bool = False,
+        spans: ArrayLike | None = None,
+        mask_dtype: Literal["int64", "bool"] = "int64",
+    ) -> None:
+        self.tokens = as_tokens(tokens)
+        self.settings = Settings(
+            window=window,  # type: ignore[arg-type]
+            stride=window if stride is None else stride,  # type: ignore[arg-type]
+            pack=pack,
+            tail=tail,
+            min_remainder=min_remainder,
+            align=align,
+            offset=offset,
+            labels=labels,
+            overlap_labels=overlap_labels,
+            outputs=check_outputs(outputs, list(self.tokens.columns)),
+            positions=positions,
+            objective=objective,
+            separate_documents=separate_documents,
+            mask_dtype=mask_dtype,
+        )
+        self.streams = Streams(self.tokens, eos_to_add(self.tokens, eos, pack), joined=pack == "concat")
+        self.pad_id = pad_to_use(self.tokens, pad_id, eos)
+        self.spans = None if spans is None else check_spans(spans, self.tokens, pack)
+
+    def __len__(self) -> int:
+        """Return the number of windows; with ``offset="random"`` of epoch 0 under seed 0."""
+        return len(self._cut(0, 0))
+
+    def __repr__(self) -> str:
+        settings = self.settings
+        return f"Windows({len(self):,} × {settings.window}, stride={settings.stride}, pack={settings.pack!r})"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of the tokens and of every argument that changes a window."""
+        digest = xxhash.xxh3_128(self.tokens.fingerprint.encode())
+        digest.update(repr((self.settings, self.streams.eos, self.pad_id)).encode())
+        if self.spans is not None:
+            digest.update(self.spans.tobytes())
+        return digest.hexdigest()
+
+    @property
+    def fill(self) -> Mapping[str, float]:
+        """What stands in a filling row: padding, no label, no document."""
+        return {
+            "input_ids": self.pad_id,
+            "labels": IGNORED,
+            "document": -1,
+            "start_positions": -1,
+            "end_positions": -1,
+        }
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        """Labels and spans are targets; where a row comes from is meta."""
+        roles: dict[str, Role] = dict.fromkeys(("labels", *SPAN_OUTPUTS), "targets")
+        roles.update(dict.fromkeys(ROW_OUTPUTS, "meta"))
+        return roles
+
+    def at(self, seed: int, epoch: int) -> WindowEpoch:
+        """Return the windows of one epoch."""
+        return WindowEpoch(self._cut(seed, epoch), self.streams, self.settings, self.pad_id, self.spans)
+
+    def _cut(self, seed: int, epoch: int) -> Cut:
+        if self.settings.offset != "random":
+            return self._fixed_cut
+        streams = self.streams.offsets.size - 1
+        return self._cut_at(random_offsets(int(self.settings.stride), streams, seed, epoch))  # type: ignore[arg-type]
+
+    @cached_property
+    def _fixed_cut(self) -> Cut:
+        return self._cut_at(np.array([self.settings.offset], np.int64))
+
+    def _cut_at(self, offsets: NDArray[np.int64]) -> Cut:
+        settings = self.settings
+        if settings.align is not None:
+            return aligned_cut(self.streams, settings, offsets)
+        assert isinstance(settings.stride, int)
+        return StrideCut(
+            self.streams, settings.window, settings.stride, offsets, settings.tail, settings.min_remainder
+        )
+
+
+def as_tokens(tokens: Any) -> Tokens:
+    """Return what the user gave as ``Tokens``.
+
+    Raises:
+        TextError: It is nothing that holds token documents.
+    """
+    if isinstance(tokens, Tokens):
+        return tokens
+    if isinstance(tokens, Sequence) and not isinstance(tokens, str):
+        return Tokens.from_documents(tokens)
+    raise TextError(
+        f"tokens: {type(tokens).__name__} holds no token documents. Give Tokens, the folder of a store, "
+        "a Dataset with a column input_ids, or a list of lists of ids."
+    )
+
+
+def check_spans(spans: ArrayLike, tokens: Tokens, pack: Pack) -> NDArray[np.int64]:
+    """Return answer spans as int64 [D, 2].
+
+    Raises:
+        TextError: Of another shape, outside their documents, or with packing.
+    """
+    array = np.asarray(spans, np.int64)
+    if array.shape != (len(tokens), 2):
+        raise TextError(
+            f"spans: shape {array.shape}, expected ({len(tokens)}, 2): first and last token of the answer "
+            "in each document, -1 and -1 where there is none."
+        )
+    if pack is not False:
+        raise TextError(f"spans with pack={pack!r}: a packed row holds several documents. Use pack=False.")
+    lengths = np.diff(tokens.offsets)
+    present = array[:, 0] >= 0
+    wrong = np.flatnonzero(present & ((array[:, 1] < array[:, 0]) | (array[:, 1] >= lengths)))
+    if wrong.size:
+        number = int(wrong[0])
+        raise TextError(
+            f"spans: document {number} has {lengths[number]} tokens, its span is "
+            f"{array[number].tolist()}; both ends are token numbers in it, the last one included."
+        )
+    return array
