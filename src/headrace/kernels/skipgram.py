@@ -1,0 +1,341 @@
+"""word2vec in compiled loops: which tokens are kept, and the rows of a batch.
+
+The tokens that one epoch keeps stand in one row, ``kept``: a word id in 15 bits of
+a uint16 or 31 bits of a uint32, and in the top bit whether a sentence begins here
+(``#`` below). A sample is one place in that row, the centre; its window walks left and
+right until it is full or a sentence ends.
+
+    kept       #the  cat  sat  #a  dog        centre 1 (cat), window 1
+    contexts    the       sat                 left 1, right 1
+
+    centers             cat
+    contexts_negatives  the  sat  n n n n n  n n n n n  0 0 0
+    masks                1    1   1 1 1 1 1  1 1 1 1 1  0 0 0
+    labels               1    1   0 0 0 0 0  0 0 0 0 0  0 0 0
+
+T. Mikolov, I. Sutskever, K. Chen, G. Corrado, J. Dean, "Distributed
+representations of words and phrases and their compositionality", NeurIPS 2013:
+the keep rule is its equation 5, the noise its section 2.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.kernels.alias import draw_alias, draw_allowed
+from headrace.kernels.compile import inline, kernel
+from headrace.kernels.rng import random_words, scale32
+
+TRIES = 16
+"""Draws for one negative before the exact choice among what is allowed."""
+
+_BLOCK = 1024
+_U63 = np.uint64(63)
+_U1 = np.uint64(1)
+
+
+@kernel
+def count_tokens(ids: NDArray[np.unsignedinteger[Any]], counts: NDArray[np.int64]) -> int:
+    """Add the occurrences of every id to ``counts``.
+
+    Args:
+        ids: uint8 to uint64 [T].
+        counts: int64 [V], added to.
+
+    Returns:
+        The first place whose id is not below V, where counting stopped; -1 where all are.
+    """
+    size = len(counts)
+    for place in range(len(ids)):
+        if ids[place] >= size:
+            return place
+        counts[ids[place]] += 1
+    return -1
+
+
+@inline
+def _fill_words(words, key, place, blocks):  # type: ignore[no-untyped-def]
+    """Write the random words of the first draws at one place, four a draw."""
+    for block in range(blocks):
+        w0, w1, w2, w3 = random_words(key, place, np.uint64(block))
+        words[4 * block] = w0
+        words[4 * block + 1] = w1
+        words[4 * block + 2] = w2
+        words[4 * block + 3] = w3
+
+
+@inline
+def _fill_token_words(words, key, block):  # type: ignore[no-untyped-def]
+    """Write the random words of the tokens ``[block * 1024, (block + 1) * 1024)``.
+
+    Token n owns word ``n % 4`` of draw 0 at place ``n // 4``.
+    """
+    first = np.uint64(block * (_BLOCK // 4))
+    for k in range(_BLOCK // 4):
+        w0, w1, w2, w3 = random_words(key, first + np.uint64(k), np.uint64(0))
+        words[4 * k] = w0
+        words[4 * k + 1] = w1
+        words[4 * k + 2] = w2
+        words[4 * k + 3] = w3
+
+
+@kernel
+def keep_tokens(
+    ids: NDArray[np.unsignedinteger[Any]],
+    offsets: NDArray[np.int64],
+    first_token: int,
+    thresholds: NDArray[np.uint64],
+    key: np.uint64,
+    kept: NDArray[np.unsignedinteger[Any]],
+    length: int,
+) -> int:
+    """Append the tokens that subsampling keeps of some whole sentences to ``kept``.
+
+    A sentence of which fewer than two tokens are kept leaves nothing.
+
+    Args:
+        ids: uint8 to uint64 [T], ids in [0, V).
+        offsets: int64 [N + 1], ascending places in ``ids``: where sentences begin and end.
+        first_token: Token number in the corpus of ``ids[offsets[0]]``.
+        thresholds: uint64 [V], keep probability times ``2**32``; 0 removes a word.
+        key: Key of the epoch's subsampling stream.
+        kept: uint16 or uint32, written from ``length``; has room for all tokens.
+        length: How many places of ``kept`` are taken.
+
+    Returns:
+        How many places of ``kept`` are taken now.
+    """
+    border = kept.dtype.type(1 << (8 * kept.itemsize - 1))
+    words = np.empty(_BLOCK, np.uint32)
+    block = -1
+    for sentence in range(len(offsets) - 1):
+        start = length
+        for place in range(offsets[sentence], offsets[sentence + 1]):
+            token = first_token + (place - offsets[0])
+            if token // _BLOCK != block:
+                block = token // _BLOCK
+                _fill_token_words(words, key, block)
+            kept[length] = ids[place]
+            length += np.uint64(words[token % _BLOCK]) < thresholds[ids[place]]
+        if length - start < 2:
+            length = start
+        else:
+            kept[start] |= border
+    return length
+
+
+@kernel
+def kept_lengths(
+    ids: NDArray[np.unsignedinteger[Any]],
+    offsets: NDArray[np.int64],
+    first_token: int,
+    thresholds: NDArray[np.uint64],
+    key: np.uint64,
+) -> NDArray[np.int64]:
+    """Return how many tokens subsampling keeps of each sentence, the shortest included.
+
+    Args:
+        ids: uint8 to uint64 [T], as in ``keep_tokens``.
+        offsets: int64 [N + 1], as in ``keep_tokens``.
+        first_token: Token number in the corpus of ``ids[offsets[0]]``.
+        thresholds: uint64 [V], as in ``keep_tokens``.
+        key: Key of the epoch's subsampling stream.
+
+    Returns:
+        int64 [N].
+    """
+    lengths = np.zeros(len(offsets) - 1, np.int64)
+    words = np.empty(_BLOCK, np.uint32)
+    block = -1
+    for sentence in range(len(offsets) - 1):
+        for place in range(offsets[sentence], offsets[sentence + 1]):
+            token = first_token + (place - offsets[0])
+            if token // _BLOCK != block:
+                block = token // _BLOCK
+                _fill_token_words(words, key, block)
+            lengths[sentence] += np.uint64(words[token % _BLOCK]) < thresholds[ids[place]]
+    return lengths
+
+
+@kernel
+def draw_windows(
+    kept: NDArray[np.unsignedinteger[Any]],
+    indices: NDArray[np.int64],
+    places: NDArray[np.uint64],
+    key: np.uint64,
+    window: int,
+) -> NDArray[np.int32]:
+    """Draw each centre's window, and cut it at the borders of its sentence.
+
+    Args:
+        kept: uint16 or uint32 [T'], from ``keep_tokens``.
+        indices: int64 [B], centres: places in ``kept``.
+        places: uint64 [B], the epoch position of each centre.
+        key: Key of the epoch's sample stream.
+        window: Largest window; each centre draws uniformly from ``1..window``.
+
+    Returns:
+        int32 [B, 2], how many contexts stand left and right of the centre.
+    """
+    border = kept.dtype.type(1 << (8 * kept.itemsize - 1))
+    reach = np.empty((len(indices), 2), np.int32)
+    for row in range(len(indices)):
+        word, _, _, _ = random_words(key, places[row], np.uint64(0))
+        reach[row, 0] = 1 + scale32(word, window)
+        reach[row, 1] = kept[indices[row]] & np.uint32(1)  # so that the rows' cache misses overlap
+    for row in range(len(indices)):
+        centre = indices[row]
+        size = reach[row, 0]
+        left = 0
+        while left < size and kept[centre - left] < border:
+            left += 1
+        right = 0
+        while right < size and centre + right + 1 < len(kept) and kept[centre + right + 1] < border:
+            right += 1
+        reach[row, 0] = left
+        reach[row, 1] = right
+    return reach
+
+
+@inline
+def _write_contexts(kept, centre, left, right, mask, row, excluded):  # type: ignore[no-untyped-def]
+    """Write the context words in reading order, and into the set of excluded words."""
+    seen = np.uint64(0)
+    column = 0
+    for place in range(centre - left, centre + right + 1):
+        if place != centre:
+            word = np.int64(kept[place] & mask)
+            row[column] = word
+            excluded[column] = word
+            seen |= _bit(word)
+            column += 1
+    return seen
+
+
+@inline
+def _bit(word):  # type: ignore[no-untyped-def]
+    """Return a word's bit in the 64-bit filter that spares most searches of the excluded words."""
+    return _U1 << (np.uint64(word) & _U63)
+
+
+@inline
+def _is_excluded(excluded, count, seen, word):  # type: ignore[no-untyped-def]
+    if not seen & _bit(word):
+        return False
+    for k in range(count):
+        if excluded[k] == word:
+            return True
+    return False
+
+
+@inline
+def _write_draws(row, begin, end, words, key, place, table):  # type: ignore[no-untyped-def]
+    """Write a first draw for each of ``row[begin:end]``; return how many random draws were used.
+
+    Word 0 drew the window and word 1 is spare; the negative at ``begin + j`` has words 2j + 2 and 2j + 3.
+    """
+    blocks = (end - begin) // 2 + 1
+    _fill_words(words, key, place, blocks)
+    for column in range(begin, end):
+        word = 2 * (column - begin) + 2
+        row[column] = draw_alias(table, words[word], words[word + 1])
+    return blocks
+
+
+@inline
+def _write_negatives(  # type: ignore[no-untyped-def]
+    row, begin, end, words, key, place, table, cumulative, excluded, count, seen
+):
+    """Write the negatives into ``row[begin:end]``; return whether any word was allowed."""
+    draw = _write_draws(row, begin, end, words, key, place, table)
+    for column in range(begin, end):
+        tries = 1
+        while _is_excluded(excluded, count, seen, row[column]):
+            a, b, _, _ = random_words(key, place, np.uint64(draw))
+            draw += 1
+            if tries == TRIES:
+                row[column] = draw_allowed(cumulative, excluded, count, a, b)
+                break
+            row[column] = draw_alias(table, a, b)
+            tries += 1
+        if row[column] < 0:
+            return False
+    return True
+
+
+@kernel
+def fill_batch(
+    kept: NDArray[np.unsignedinteger[Any]],
+    indices: NDArray[np.int64],
+    places: NDArray[np.uint64],
+    reach: NDArray[np.int32],
+    key: np.uint64,
+    per_context: int,
+    per_center: int,
+    exclude_center: bool,
+    table: NDArray[np.uint64],
+    cumulative: NDArray[np.uint64],
+    centers: NDArray[np.int64],
+    contexts_negatives: NDArray[np.int64],
+    masks: NDArray[np.int64],
+    labels: NDArray[np.int64],
+) -> int:
+    """Write a whole batch: centres, contexts, negatives, masks and labels.
+
+    Negatives are drawn from ``table`` until one is none of the excluded words; after
+    ``TRIES`` draws the choice is made exactly, among the words that are allowed, by
+    inversion. Both follow the noise distribution without the excluded words.
+
+    Args:
+        kept: uint16 or uint32 [T'], from ``keep_tokens``.
+        indices: int64 [B], centres.
+        places: uint64 [B], the epoch position of each centre.
+        reach: int32 [B, 2] from ``draw_windows``.
+        key: Key of the epoch's sample stream.
+        per_context: Negatives for each context.
+        per_center: Negatives for each centre, beside those.
+        exclude_center: Whether the centre itself is never drawn either (CBOW predicts it).
+        table: uint64 [V], alias table of the noise.
+        cumulative: uint64 [V], running masses of the noise.
+        centers: int64 [B, 1], written.
+        contexts_negatives: int64 [B, M], written: contexts, negatives, then 0.
+        masks: int64 [B, M], written: 1 for contexts and negatives.
+        labels: int64 [B, M], written: 1 for contexts.
+
+    Returns:
+        The first row for which no word is left as a negative, -1 where there is none. Such
+        rows hold their contexts only.
+    """
+    border = kept.dtype.type(1 << (8 * kept.itemsize - 1))
+    mask = kept.dtype.type(border - 1)
+    width = contexts_negatives.shape[1]
+    excluded = np.empty(width + 1, np.int64)
+    words = np.empty(2 * width + 4, np.uint32)
+    exhausted = -1
+    for row in range(len(indices)):
+        left, right = reach[row, 0], reach[row, 1]
+        contexts = np.int64(left) + np.int64(right)
+        end = contexts * (1 + per_context) + per_center
+        target = contexts_negatives[row]
+        center = np.int64(kept[indices[row]] & mask)
+        centers[row, 0] = center
+        seen = _write_contexts(kept, indices[row], left, right, mask, target, excluded)
+        if exclude_center:
+            excluded[contexts] = center
+            seen |= _bit(center)
+        count = contexts + exclude_center
+        if not _write_negatives(
+            target, contexts, end, words, key, places[row], table, cumulative, excluded, count, seen
+        ):
+            end = contexts
+            exhausted = row if exhausted < 0 else exhausted
+        for column in range(end, width):
+            target[column] = 0
+        for column in range(width):
+            masks[row, column] = column < end
+        for column in range(width):
+            labels[row, column] = column < contexts
+    return exhausted
