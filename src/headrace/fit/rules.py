@@ -25,20 +25,20 @@ class Rules:
     """What a value that is not in the vocabulary becomes."""
     unknown_buckets: int = 0
     """With ``unseen="hash"``: how many ids at the end share such values."""
-    missing: bool = False
-    """Whether MISSING has an id of its own."""
     unknown_id: int = UNKNOWN
     """0 merges UNKNOWN with PAD."""
+    missing_id: int | None = None
+    """The id of MISSING, by default ``unknown_id + 1``; ``None``: missing values have no id of their own."""
 
     @property
-    def missing_id(self) -> int:
-        """The id of MISSING where it is reserved; the id of UNKNOWN elsewhere."""
-        return self.unknown_id + 1 if self.missing else self.unknown_id
+    def null_id(self) -> int:
+        """The id of a missing value: MISSING, or UNKNOWN where that is not reserved."""
+        return self.unknown_id if self.missing_id is None else self.missing_id
 
     @property
     def first_id(self) -> int:
         """The id of the most frequent value."""
-        return self.missing_id + 1
+        return max(self.unknown_id, self.null_id) + 1
 
     def kind_of(self, token_id: int, values: int) -> str:
         """Return ``"pad"``, ``"unknown"``, ``"missing"``, ``"value"`` or ``"bucket"``."""

@@ -9,7 +9,7 @@ last ids          buckets for values that are not in the vocabulary (``unseen="h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from headrace.errors import VocabularyError, did_you_mean
 from headrace.fit import saved
 from headrace.fit.index import ABSENT, NULL, Index, buckets_of
-from headrace.fit.interner import Interner
-from headrace.fit.rules import PAD, Rules, Unseen
-from headrace.fit.texts import to_id_texts
+from headrace.parse.interner import Interner
+from headrace.fit.rules import PAD, UNKNOWN, Rules, Unseen
+from headrace.parse.texts import to_id_texts
 from headrace.kernels import lookup
 
 _NAMES = {"pad": "<pad>", "unknown": "<unk>", "missing": "<missing>"}
@@ -69,17 +69,22 @@ class Vocabulary:
         Raises:
             VocabularyError: The settings do not fit together.
         """
-        rules = Rules(min_count, max_size, unseen, unknown_buckets, missing)
+        rules = Rules(
+            min_count, max_size, unseen, unknown_buckets, missing_id=UNKNOWN + 1 if missing else None
+        )
         rules.check()
         interner = Interner()
         codes = interner.intern(to_id_texts(values))
         present = codes[codes != lookup.NULL_CODE]
         counts = np.bincount(present, minlength=len(interner)).astype(np.int64)
-        return cls.from_counts(interner.values(), counts, rules, missing_count=len(codes) - len(present))
+        missing_count = len(codes) - len(present)
+        return cls.from_counts(
+            interner.values(), counts, rules, reserved_counts={rules.null_id: missing_count}
+        )
 
     @classmethod
     def from_counts(
-        cls, values: pa.Array, counts: NDArray[np.int64], rules: Rules, missing_count: int = 0
+        cls, values: pa.Array, counts: NDArray[np.int64], rules: Rules, reserved_counts: Mapping[int, int]
     ) -> Vocabulary:
         """Rank counted values.
 
@@ -87,13 +92,14 @@ class Vocabulary:
             values: large_string [n], each value once.
             counts: int64 [n], how often each was seen.
             rules: What is kept, and under which ids.
-            missing_count: How many missing values were seen.
+            reserved_counts: How many missing values were seen, by the reserved id that they have.
         """
         kept = _ranked(values, counts, rules)
         chosen = values.take(pa.array(kept))
         by_id = np.zeros(rules.first_id + len(kept) + rules.unknown_buckets, np.int64)
         by_id[rules.first_id : rules.first_id + len(kept)] = counts[kept]
-        by_id[rules.missing_id] += missing_count
+        for reserved_id, count in reserved_counts.items():
+            by_id[reserved_id] += count
         rest = np.ones(len(counts), bool)
         rest[kept] = False
         _count_unseen(by_id, values.filter(pa.array(rest)), counts[rest], rules)
@@ -127,7 +133,7 @@ class Vocabulary:
     @property
     def missing(self) -> int | None:
         """The id of missing values, or ``None`` where none is reserved."""
-        return self.rules.missing_id if self.rules.missing else None
+        return self.rules.missing_id
 
     @property
     def token_freqs(self) -> list[tuple[str, int]]:
@@ -153,7 +159,7 @@ class Vocabulary:
         texts = to_id_texts(values)
         codes = self._index.find(texts)
         ids = codes + self.rules.first_id
-        ids[codes == NULL] = self.rules.missing_id
+        ids[codes == NULL] = self.rules.null_id
         unseen = np.flatnonzero(codes == ABSENT)
         if len(unseen):
             ids[unseen] = self._unseen_ids(texts.take(pa.array(unseen)))

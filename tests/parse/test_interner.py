@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.fit.interner import Interner
+from headrace.parse.interner import Interner
 from headrace.kernels.lookup import NULL_CODE
 
 id_texts = st.one_of(

@@ -1,0 +1,189 @@
+"""Raw values as int64 microseconds since 1970-01-01T00:00:00Z, with a fault for each row that is no time."""
+
+from __future__ import annotations
+
+import datetime
+import zoneinfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from headrace.arrays import numbers_of, texts_of, validity
+from headrace.kernels import fields
+from headrace.parse.faults import Faults, shown
+from headrace.parse.numbers import judge
+from headrace.spec.times import Unit
+
+_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_LIMIT = float(2**63)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_ZONED = pa.timestamp("us", tz="UTC")
+
+
+def read_times(
+    array: pa.Array, name: str, unit: Unit, form: str | None, timezone: str | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
+    """Read a scalar column as times.
+
+    Args:
+        array: string, integers, double, timestamp or date.
+        name: The column, for the reasons.
+        unit: What numbers count; text that is a number counts as one where no format is given.
+        form: How text is written, as ``strptime`` has it; ``None``: ISO 8601 or numbers.
+        timezone: The zone of text without an offset; ``None`` is UTC.
+
+    Returns:
+        ``(microseconds int64 [n], valid bool [n], faults)``; invalid rows hold 0.
+    """
+    if form is not None:
+        array = array.cast(pa.string()) if pa.types.is_integer(array.type) else array
+        return _from_format(array, name, form, timezone)
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), np.int64), np.zeros(len(array), bool), Faults()
+    if pa.types.is_temporal(array.type):
+        return _from_temporal(array, timezone)
+    if pa.types.is_integer(array.type):
+        return _from_integers(array, name, unit)
+    if pa.types.is_floating(array.type):
+        return _from_floats(numbers_of(array).astype(np.float64), _present(array), array, name, unit)
+    return _from_texts(array, name, unit, timezone)
+
+
+def _present(array: pa.Array) -> NDArray[np.bool_]:
+    valid = validity(array)
+    return valid.copy() if len(valid) else np.ones(len(array), bool)
+
+
+def _from_temporal(
+    array: pa.Array, timezone: str | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
+    if pa.types.is_timestamp(array.type) and array.type.tz is None and timezone is not None:
+        array = pc.assume_timezone(array.cast(pa.timestamp("us"), safe=False), timezone)
+    kind = pa.timestamp("us", tz=getattr(array.type, "tz", None))
+    micros = array.cast(kind, safe=False)
+    present = _present(array)
+    values = numbers_of(micros.view(pa.int64())).copy()
+    values[~present] = 0
+    return values, present, Faults()
+
+
+def _from_integers(
+    array: pa.Array, name: str, unit: Unit
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
+    numbers, present = numbers_of(array), _present(array)
+    faults = Faults()
+    if unit == "ns":
+        values = (numbers // 1000).astype(np.int64)
+    else:
+        limit = (2**63 - 1) // _PER_UNIT[unit]
+        far = np.flatnonzero(present & ((numbers > limit) | (numbers < -limit)))
+        faults.add(
+            far, lambda row: f"{name} is {shown(array[row].as_py())} {unit}, too far from 1970 for a time"
+        )
+        present[far] = False
+        values = np.where(present, numbers, 0).astype(np.int64) * _PER_UNIT[unit]
+    values[~present] = 0
+    return values, present, faults
+
+
+def _from_floats(
+    numbers: NDArray[np.float64], present: NDArray[np.bool_], array: pa.Array, name: str, unit: Unit
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
+    """Round numbers with a fraction to the nearest microsecond."""
+    scaled = numbers / 1000 if unit == "ns" else numbers * _PER_UNIT[unit]
+    far = np.flatnonzero(present & ~(np.abs(scaled) < _LIMIT))
+    faults = Faults()
+    faults.add(far, lambda row: f"{name} is {shown(array[row].as_py())}, expected a time in {unit}")
+    present[far] = False
+    values = np.rint(np.where(present, scaled, 0.0)).astype(np.int64)
+    return values, present, faults
+
+
+def _from_texts(
+    array: pa.Array, name: str, unit: Unit, timezone: str | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
+    """Read texts: plain integers, other numbers, ISO 8601; each row by itself."""
+    texts = texts_of(array)
+    numbers, kinds = judge(texts)
+    present = _present(array)
+    values, valid, faults = _from_floats(numbers, present & (kinds != fields.NO_NUMBER), array, name, unit)
+    whole = np.flatnonzero(valid & (kinds == fields.INTEGER))
+    if len(whole):
+        exact = array.take(pa.array(whole)).cast(pa.int64())
+        values[whole], kept, wrong = _from_integers(exact, name, unit)
+        valid[whole] = kept
+        faults.extend(wrong, whole)
+    words = np.flatnonzero(present & (kinds == fields.NO_NUMBER))
+    if len(words):
+        values[words], valid[words] = _from_iso(array.take(pa.array(words)), timezone)
+        wrong_rows = words[~valid[words]]
+        faults.add(
+            wrong_rows,
+            lambda row: (
+                f"{name} is {shown(array[row].as_py())}, expected a time: a number in {unit} or ISO 8601"
+            ),
+        )
+    return values, valid, faults
+
+
+def _from_iso(array: pa.Array, timezone: str | None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Read ISO 8601 texts without nulls; what is none is not valid."""
+    for kind in (_ZONED, pa.timestamp("us")):
+        try:
+            parsed = array.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        if kind is not _ZONED and timezone is not None:
+            parsed = pc.assume_timezone(parsed, timezone, ambiguous="earliest", nonexistent="earliest")
+        return numbers_of(parsed.view(pa.int64())).copy(), np.ones(len(array), bool)
+    return _one_by_one(array, lambda text: datetime.datetime.fromisoformat(text.strip()), timezone)
+
+
+def _from_format(
+    array: pa.Array, name: str, form: str, timezone: str | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
+    """Read texts by ``strptime``, each different text once."""
+    present = _present(array)
+    coded = array.dictionary_encode()
+    distinct, known = _one_by_one(
+        coded.dictionary, lambda text: datetime.datetime.strptime(text, form), timezone
+    )
+    codes = coded.indices.fill_null(0).to_numpy()
+    if len(distinct) == 0:
+        return np.zeros(len(array), np.int64), present & False, Faults()
+    valid = present & known[codes]
+    faults = Faults()
+    faults.add(
+        np.flatnonzero(present & ~valid),
+        lambda row: f"{name} is {shown(array[row].as_py())}, expected a time written as {form!r}",
+    )
+    return np.where(valid, distinct[codes], 0), valid, faults
+
+
+def _one_by_one(  # type: ignore[no-untyped-def]
+    array: pa.Array, parse, timezone: str | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Read texts with Python's parser; what it refuses is not valid."""
+    values, valid = np.zeros(len(array), np.int64), np.ones(len(array), bool)
+    zone = _zone(timezone)
+    for place, text in enumerate(array.to_pylist()):
+        try:
+            moment = parse(text)
+            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+            values[place] = (moment - _EPOCH) // _MICROSECOND
+        except (ValueError, OverflowError):
+            valid[place] = False
+    return values, valid
+
+
+def _zone(timezone: str | None) -> datetime.tzinfo:
+    if timezone is None:
+        return datetime.timezone.utc
+    if timezone[0] in "+-":
+        return (
+            datetime.datetime.fromisoformat(f"2000-01-01T00:00:00{timezone}").tzinfo or datetime.timezone.utc
+        )
+    return zoneinfo.ZoneInfo(timezone)
