@@ -18,6 +18,7 @@ from headrace.spec.features import (
     WeightedSet,
 )
 from headrace.spec.labels import Attribution, Binary, ClassLabel, Label
+from headrace.spec.problems import Path, dotted
 from headrace.spec.splits import ColumnSplit, GroupSplit, RandomSplit, TimeSplit
 
 if TYPE_CHECKING:
@@ -31,14 +32,19 @@ class ColumnUse(NamedTuple):
     """One use of a raw column.
 
     Attributes:
-        where: The key that needs it: ``"features.history.time"``.
+        path: The key that needs it: ``("features", "history", "time")``.
         reads: How its values are read.
         optional: Whether new data may lack it: labels, weights and splits are not needed to encode.
     """
 
-    where: str
+    path: Path
     reads: Reading
     optional: bool = False
+
+    @property
+    def where(self) -> str:
+        """The key as TOML writes it: ``"features.history.time"``."""
+        return dotted(self.path)
 
 
 class TableColumn(NamedTuple):
@@ -62,42 +68,43 @@ def column_uses(spec: Spec) -> dict[str, tuple[ColumnUse, ...]]:
 
 def _all_uses(spec: Spec) -> Iterator[tuple[str, ColumnUse]]:
     for name, feature in spec.features.items():
-        yield from _feature_uses(f"features.{name}", feature)
+        yield from _feature_uses(("features", name), feature)
     for name, label in spec.labels.items():
-        yield from _label_uses(f"labels.{name}", label)
+        yield from _label_uses(("labels", name), label)
     for name, table in spec.tables.items():
-        yield table.key, ColumnUse(f"tables.{name}.key", "id")
-        yield f"{name}.{table.key}", ColumnUse(f"tables.{name}.key", "id")
+        yield table.key, ColumnUse(("tables", name, "key"), "id")
+        yield f"{name}.{table.key}", ColumnUse(("tables", name, "key"), "id")
     yield from _row_uses(spec)
 
 
 def _row_uses(spec: Spec) -> Iterator[tuple[str, ColumnUse]]:
     if spec.time is not None:
-        yield spec.time.column, ColumnUse("time", "time")
+        yield spec.time.column, ColumnUse(("time", "column"), "time")
     if spec.weight is not None:
-        yield spec.weight.column, ColumnUse("weight", "number", optional=True)
+        yield spec.weight.column, ColumnUse(("weight", "column"), "number", optional=True)
     if spec.id is not None:
-        yield spec.id.column, ColumnUse("id", "id")
+        yield spec.id.column, ColumnUse(("id", "column"), "id")
     match spec.split:
         case TimeSplit(column=str(column)):
-            yield column, ColumnUse("split.column", "time", optional=True)
+            yield column, ColumnUse(("split", "column"), "time", optional=True)
         case ColumnSplit(column=column):
-            yield column, ColumnUse("split.column", "id", optional=True)
+            yield column, ColumnUse(("split", "column"), "id", optional=True)
         case RandomSplit(key=str(key)) | GroupSplit(key=key):
-            yield key, ColumnUse("split.key", "id", optional=True)
+            yield key, ColumnUse(("split", "key"), "id", optional=True)
 
 
-def _feature_uses(where: str, feature: Feature) -> Iterator[tuple[str, ColumnUse]]:
+def _feature_uses(path: Path, feature: Feature) -> Iterator[tuple[str, ColumnUse]]:
     match feature:
         case Cross():
-            yield from ((column, ColumnUse(f"{where}.columns", "id")) for column in feature.columns)
+            for place, column in enumerate(feature.columns):
+                yield column, ColumnUse((*path, "columns", place), "id")
         case Sequence(from_=str()):
-            yield from _history_uses(where, feature)
+            yield from _history_uses(path, feature)
         case Sequence(time=str(time)):
-            yield feature.column, ColumnUse(where, "ids")
-            yield time, ColumnUse(f"{where}.time", "times")
+            yield feature.column, ColumnUse((*path, "column"), "ids")
+            yield time, ColumnUse((*path, "time"), "times")
         case _:
-            yield feature.column, ColumnUse(where, _reading(feature))
+            yield feature.column, ColumnUse((*path, "column"), _reading(feature))
 
 
 def _reading(feature: Feature) -> Reading:
@@ -116,24 +123,24 @@ def _reading(feature: Feature) -> Reading:
             return "id"
 
 
-def _history_uses(where: str, feature: Sequence) -> Iterator[tuple[str, ColumnUse]]:
+def _history_uses(path: Path, feature: Sequence) -> Iterator[tuple[str, ColumnUse]]:
     events = feature.from_
     if feature.key is not None:
-        yield feature.key, ColumnUse(f"{where}.key", "id")
-    yield f"{events}.{feature.column}", ColumnUse(where, "id")
-    yield f"{events}.{feature.time}", ColumnUse(f"{where}.time", "time")
-    for column in feature.with_:
-        yield f"{events}.{column}", ColumnUse(f"{where}.with", "id")
+        yield feature.key, ColumnUse((*path, "key"), "id")
+    yield f"{events}.{feature.column}", ColumnUse((*path, "column"), "id")
+    yield f"{events}.{feature.time}", ColumnUse((*path, "time"), "time")
+    for place, column in enumerate(feature.with_):
+        yield f"{events}.{column}", ColumnUse((*path, "with", place), "id")
 
 
-def _label_uses(where: str, label: Label) -> Iterator[tuple[str, ColumnUse]]:
+def _label_uses(path: Path, label: Label) -> Iterator[tuple[str, ColumnUse]]:
     if isinstance(label, Attribution):
-        yield label.click_time, ColumnUse(f"{where}.click_time", "time", optional=True)
-        yield label.convert_time, ColumnUse(f"{where}.convert_time", "time", optional=True)
+        yield label.click_time, ColumnUse((*path, "click_time"), "time", optional=True)
+        yield label.convert_time, ColumnUse((*path, "convert_time"), "time", optional=True)
     else:
-        yield label.column, ColumnUse(where, _label_reading(label), optional=True)
+        yield label.column, ColumnUse((*path, "column"), _label_reading(label), optional=True)
     if label.weight is not None:
-        yield label.weight, ColumnUse(f"{where}.weight", "number", optional=True)
+        yield label.weight, ColumnUse((*path, "weight"), "number", optional=True)
 
 
 def _label_reading(label: Label) -> Reading:

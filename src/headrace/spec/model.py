@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, Field, PrivateAttr
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
+from pydantic.functional_validators import ModelWrapValidatorHandler
 
 from headrace.spec.arrays import feature_arrays, label_arrays
 from headrace.spec.base import LARGEST_INTEGER, Declared, Text
 from headrace.spec.canonical import fingerprint_of, to_plain
+from headrace.spec.checks import mistakes_between, warnings_of
 from headrace.spec.columns import ColumnUse, TableColumn, column_uses
+from headrace.spec.draft import Draft, key_of, part_of, without
 from headrace.spec.features import Feature, OnVocabulary
 from headrace.spec.labels import Attribution, Label
+from headrace.spec.problems import Problem, from_validation
 from headrace.spec.source import Id, Source, Table, Time, Weight
 from headrace.spec.splits import Split, TimeSplit, bounds_in_microseconds
 from headrace.spec.times import to_microseconds
@@ -68,6 +72,36 @@ class Spec(Declared):
     def folder(self) -> Path | None:
         """Where relative files start: the folder of the spec's file; no part of the fingerprint."""
         return None if self._folder is None else Path(self._folder)
+
+    def mistakes(self) -> Iterable[Problem]:
+        """Find what is wrong between the tables of the spec."""
+        return mistakes_between(Draft(self))
+
+    @classmethod
+    def _attempt(
+        cls, data: dict[Any, Any], handler: ModelWrapValidatorHandler[Self]
+    ) -> tuple[Self | None, list[Problem]]:
+        """Validate, and where a part is wrong, check the others against each other all the same."""
+        made, problems = super()._attempt(data, handler)
+        if made is not None:
+            return made, problems
+        draft = cls._draft({key: value for key, value in data.items() if cls.takes(key)}, problems, handler)
+        return None, [*problems, *(mistakes_between(draft) if draft else ())]
+
+    @classmethod
+    def _draft(
+        cls, data: dict[Any, Any], problems: list[Problem], handler: ModelWrapValidatorHandler[Self]
+    ) -> Draft | None:
+        """Return what is left without the wrong keys, or where that is not enough, without their tables."""
+        cut = {key_of(problem.place) for problem in problems if problem.place}
+        for _ in range(2):
+            try:
+                return Draft(
+                    handler(without(data, cut)), frozenset(path for path in cut if path == part_of(path))
+                )
+            except ValidationError as error:
+                cut |= {part_of(problem.place) for problem in from_validation(error) if problem.place}
+        return None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -199,3 +233,8 @@ class Spec(Declared):
     def split_names(self) -> tuple[str, ...]:
         """The splits of a store: train, valid, test, then others as written."""
         return ("train",) if self.split is None else tuple(self.split.parts)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What is possible, and probably not meant; one line each."""
+        return warnings_of(self)
