@@ -41,15 +41,11 @@ def _impossible_names(section: str, draft: Draft) -> Iterable[Problem]:
     """Find names that could not stand in file names and paths of columns."""
     for name in getattr(draft.spec, section):
         if not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
-            allowed = (
-                f"letters, digits, '_', and between them '-', '.' and blanks, {_LONGEST_NAME} bytes at most"
-            )
-            yield Problem((section, name), f"is no name here; a name has {allowed}.")
+            text = "is no name here; one has letters, digits and '_', inside also '-', '.' and blanks, "
+            yield Problem((section, name), f"{text}and at most {_LONGEST_NAME} bytes.")
         elif section == "tables" and "." in name:
-            yield Problem(
-                (section, name),
-                "the name of a table has no dot, since paths such as ad.industry begin with it.",
-            )
+            text = "the name of a table has no dot, since paths such as ad.industry begin with it."
+            yield Problem((section, name), text)
 
 
 def _colliding_arrays(draft: Draft) -> Iterator[Problem]:
@@ -62,7 +58,7 @@ def _colliding_arrays(draft: Draft) -> Iterator[Problem]:
             other = owners.setdefault(array, owner)
             if other != owner and (other, owner) not in reported:
                 reported.add((other, owner))
-                text = f"its array '{array}' is also one of {other}. Every array needs a name of its own: rename one."
+                text = f"its array '{array}' is one of {other} too. Each needs a name of its own: rename one."
                 yield Problem((section, name), text)
 
 

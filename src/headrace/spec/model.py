@@ -96,9 +96,8 @@ class Spec(Declared):
         cut = {key_of(problem.place) for problem in problems if problem.place}
         for _ in range(2):
             try:
-                return Draft(
-                    handler(without(data, cut)), frozenset(path for path in cut if path == part_of(path))
-                )
+                sound = handler(without(data, cut))
+                return Draft(sound, frozenset(path for path in cut if path == part_of(path)))
             except ValidationError as error:
                 cut |= {part_of(problem.place) for problem in from_validation(error) if problem.place}
         return None

@@ -42,13 +42,14 @@ def _column_mistakes(draft: Draft, column: str, use: ColumnUse) -> Iterator[Prob
         hint = did_you_mean(rest, declared.columns)
         yield Problem(use.path, f"the table '{table}' has no column {quoted(rest)}.{hint}")
     if declared.gather == "load" and _needed_while_encoding(draft, use):
-        text = f"{quoted(column)} is of a table that is gathered when loading, and is needed for each row before. "
+        text = f"{quoted(column)} is of a table that is gathered when loading, and is needed before that. "
         yield Problem(use.path, text + f'Write gather = "encode" in [tables.{table}].')
 
 
 def _needed_while_encoding(draft: Draft, use: ColumnUse) -> bool:
-    section, name = use.path[0], str(use.path[1])
-    return section not in ("features", "tables") or isinstance(draft.spec.features.get(name), Cross)
+    if use.path[0] == "features":
+        return isinstance(draft.spec.features[str(use.path[1])], Cross)
+    return use.path[0] != "tables"
 
 
 def _not_in_source(draft: Draft, column: str, use: ColumnUse) -> Iterator[Problem]:
@@ -57,11 +58,9 @@ def _not_in_source(draft: Draft, column: str, use: ColumnUse) -> Iterator[Proble
     elsewhere = prefix != column and draft.has("tables", prefix)
     if not columns or column in columns or elsewhere or _of_events(draft, use):
         return
-    names = [
-        *columns,
-        *(f"{name}.{rest}" for name, table in draft.spec.tables.items() for rest in table.columns),
-    ]
-    hint = did_you_mean(column, names)
+    tables = draft.spec.tables.items()
+    of_tables = [f"{name}.{rest}" for name, table in tables for rest in table.columns]
+    hint = did_you_mean(column, [*columns, *of_tables])
     yield Problem(use.path, f"[source] names its columns, and {quoted(column)} is none of them.{hint}")
 
 
@@ -72,14 +71,12 @@ def _of_events(draft: Draft, use: ColumnUse) -> bool:
 
 
 def _no_id_to_gather_by(draft: Draft, name: str, table: Table) -> Iterator[Problem]:
-    on_key = any(
-        isinstance(feature, OnVocabulary) and feature.column == table.key
-        for feature in draft.spec.features.values()
-    )
+    features = draft.spec.features.values()
+    on_key = any(isinstance(one, OnVocabulary) and one.column == table.key for one in features)
     if not on_key and not any(path[0] == "features" for path in draft.broken):
         yield Problem(
             ("tables", name),
-            f'gather = "load" gathers by id, and no feature with a vocabulary has the column {quoted(table.key)}. '
-            'Declare one, or write gather = "encode".',
+            'gather = "load" gathers by id, and no feature with a vocabulary has the column '
+            f'{quoted(table.key)}. Declare one, or write gather = "encode".',
             at=("tables", name, "gather"),
         )

@@ -25,9 +25,8 @@ def time_mistakes(draft: Draft) -> Iterator[Problem]:
     for name, label in draft.spec.labels.items():
         if isinstance(label, Attribution):
             yield from _given_mistakes(draft, name, label)
-            yield from _moment_mistakes(
-                ("labels", name, "observed_until"), label.observed_until, _unit(draft)
-            )
+            where = ("labels", name, "observed_until")
+            yield from _moment_mistakes(where, label.observed_until, _unit(draft))
 
 
 def time_warnings(draft: Draft) -> Iterator[Problem]:
@@ -80,10 +79,13 @@ def _order_mistakes(draft: Draft) -> Iterator[Problem]:
     names = list(stretches)
     for place, name in enumerate(names):
         for other in names[:place]:
-            if max(stretches[name][0], stretches[other][0]) < min(stretches[name][1], stretches[other][1]):
-                yield Problem(
-                    ("split", name), f"overlaps '{other}': a row would be in both. Write 'from' and 'until'."
-                )
+            if _overlap(stretches[name], stretches[other]):
+                text = f"overlaps '{other}': a row would be in both. Write 'from' and 'until'."
+                yield Problem(("split", name), text)
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return max(one[0], other[0]) < min(one[1], other[1])
 
 
 def _stretches(draft: Draft) -> dict[str, tuple[int, int]]:
@@ -132,7 +134,8 @@ def _times_without_a_row_time(draft: Draft) -> Iterator[Problem]:
             yield Problem(("features", name, "time"), text)
     for name, label in draft.spec.labels.items():
         if isinstance(label, Attribution) and isinstance(label.observed_until, str):
-            text = f'observed_until = "{label.observed_until}" needs the row\'s time: write [time], or a time here.'
+            until = f'observed_until = "{label.observed_until}"'
+            text = f"{until} needs the row's time: write [time], or a time here."
             yield Problem(("labels", name), text, at=("labels", name, "observed_until"))
 
 
