@@ -1,0 +1,192 @@
+"""A stream of text cut into blocks of whole records, each knowing its place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.errors import SourceError
+from headrace.kernels.lines import CUT_OFF, SKIP_EMPTY, Records, scan_records
+from headrace.sources.batch import TextBlock
+from headrace.sources.encodings import Transcoder, is_utf8, utf8_mark_length, wide_mark
+from headrace.sources.files import SourceFile
+from headrace.sources.streams import CutOff, decompressed
+
+LONGEST_QUOTED = 1 << 24
+"""A record that is still inside quotes after 16 MiB, line ends among them, has a quote without a partner."""
+_LONGEST_RECORD = (1 << 31) - (1 << 20)
+_LONGEST_MARK = 4
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """What separates the records of a text format."""
+
+    delimiter: int = ord(",")
+    """The byte between fields."""
+
+    quote: int = -1
+    """The byte that quotes a field, or -1."""
+
+    skip: int = SKIP_EMPTY
+    """Which lines are no records: one of the constants of ``kernels.lines``."""
+
+    encoding: str = "utf-8"
+    """How the file writes characters."""
+
+    def scan(self, data: bytes, final: bool) -> Records:
+        """Find the records of ``data``."""
+        return scan_records(
+            data,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            skip=self.skip,
+            final=final,
+            limit=LONGEST_QUOTED,
+        )
+
+
+class TextStream:
+    """The records of one file in blocks.
+
+    Args:
+        file: What to read.
+        number: Its number in ``Reader.files``.
+        syntax: What separates records.
+    """
+
+    def __init__(self, file: SourceFile, number: int, syntax: Syntax) -> None:
+        self.file = file
+        self.number = number
+        self.syntax = syntax
+        self._pieces = decompressed(file)
+        self._pending = b""
+        self._ended = False
+        self._cut_off = ""
+        self._transcoder: Transcoder | None = None
+        self._byte = 0
+        self._line = 1
+        self._row = 0
+        self._begin()
+
+    def take_records(self, count: int) -> list[bytes]:
+        """Take the first records away from the rows, such as a header; fewer where the file ends."""
+        while True:
+            found = self.syntax.scan(self._pending, self._ended)
+            if found.starts.size >= count or self._ended:
+                break
+            self._fill(2 * len(self._pending) + 1)
+        taken = min(count, found.starts.size)
+        end = self._end_of(found, taken)
+        raw = [self._pending[found.starts[i] : found.ends[i]] for i in range(taken)]
+        self._advance(
+            self._pending[:end], int(found.lines[taken]) if taken < found.starts.size else found.line_count
+        )
+        self._pending = self._pending[end:]
+        return raw
+
+    @staticmethod
+    def _end_of(found: Records, taken: int) -> int:
+        return int(found.starts[taken]) if taken < found.starts.size else found.consumed
+
+    def blocks(self, block_bytes: int, names: tuple[str, ...] = ()) -> Iterator[TextBlock]:
+        """Yield the remaining records in blocks of about ``block_bytes``; at least one record each."""
+        wanted = block_bytes
+        while self._pending or not self._ended:
+            self._fill(wanted)
+            last = self._ended and len(self._pending) <= wanted
+            records = self.syntax.scan(self._pending[:wanted], last)
+            if not records.consumed and not last:
+                wanted *= 2
+                self._check_length(wanted)
+                continue
+            wanted = block_bytes
+            if block := self._cut(records, names, last):
+                yield block
+            if last:
+                break
+
+    def _check_length(self, wanted: int) -> None:
+        if wanted > _LONGEST_RECORD:
+            raise SourceError(
+                f"{self.file.name}:{self._line} (byte {self._byte}): a record of more than 2 GiB. "
+                "Is this file really of the declared format?"
+            )
+
+    def _cut(self, records: Records, names: tuple[str, ...], last: bool) -> TextBlock | None:
+        data = self._pending[: records.consumed] if records.consumed < len(self._pending) else self._pending
+        self._pending = self._pending[records.consumed :]
+        if last and self._cut_off:
+            records = _with_cut_off(data, records)
+        block = TextBlock(
+            file=self.number,
+            first_row=self._row,
+            first_line=self._line,
+            first_byte=self._byte,
+            row_count=records.starts.size,
+            data=data,
+            records=records,
+            names=names,
+            original=self._transcoder.original if self._transcoder else None,
+            cut_off=self._cut_off if last else "",
+        )
+        self._row += records.starts.size
+        self._advance(data, records.line_count)
+        return block if block.row_count else None
+
+    def _advance(self, data: bytes, line_count: int) -> None:
+        self._byte += len(self._transcoder.original(data)) if self._transcoder else len(data)
+        self._line += line_count
+
+    def _begin(self) -> None:
+        head = b""
+        while len(head) < _LONGEST_MARK and (piece := self._next_piece()):
+            head += piece
+        if is_utf8(self.syntax.encoding):
+            if wide := wide_mark(head):
+                raise SourceError(
+                    f"{self.file.name}: begins with the byte-order mark of {wide}, but is read as UTF-8. "
+                    f'Write encoding = "{wide}" in [source].'
+                )
+            skipped = utf8_mark_length(head)
+        else:
+            self._transcoder = Transcoder(self.syntax.encoding, head)
+            skipped = self._transcoder.mark_length
+        self._byte = skipped
+        self._pending = self._decoded(head[skipped:])
+
+    def _decoded(self, piece: bytes) -> bytes:
+        return self._transcoder.decode(piece, self._ended) if self._transcoder else piece
+
+    def _next_piece(self) -> bytes:
+        try:
+            return next(self._pieces, b"") if not self._ended else b""
+        except CutOff as cut:
+            self._cut_off = str(cut)
+            return b""
+
+    def _fill(self, wanted: int) -> None:
+        pieces = [self._pending]
+        size = len(self._pending)
+        while size < wanted and not self._ended:
+            piece = self._next_piece()
+            self._ended = not piece
+            pieces.append(self._decoded(piece))
+            size += len(pieces[-1])
+        self._pending = b"".join(pieces)
+
+
+def _with_cut_off(data: bytes, records: Records) -> Records:
+    """Flag the record in which the stream broke off; between two records that is one without a byte."""
+    size = len(data)
+    if records.starts.size and records.ends[-1] == size:
+        records.flags[-1] |= CUT_OFF
+        return records
+    return records._replace(
+        starts=np.append(records.starts, np.int32(size)),
+        ends=np.append(records.ends, np.int32(size)),
+        lines=np.append(records.lines, np.int32(records.line_count)),
+        flags=np.append(records.flags, np.uint8(CUT_OFF)),
+    )

@@ -1,0 +1,248 @@
+"""Parquet and Arrow IPC files: row groups and record batches as blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from headrace.errors import SourceError
+from headrace.sources.arrow_values import Converter
+from headrace.sources.batch import Column, TableBlock
+from headrace.sources.files import SourceFile, reason_of
+from headrace.sources.jsonl import Parsed
+from headrace.sources.streams import CutOff, compression_of, decompressed
+
+_LARGEST_GROUP = 1 << 26
+_ROWS_AT_ONCE = 1 << 16
+_ARROW_MAGIC = b"ARROW1"
+_SPOOLED = 1 << 24
+
+
+class TableFile:
+    """One Parquet or Arrow file.
+
+    Args:
+        file: What to read.
+        number: Its number in ``Reader.files``.
+        form: ``"parquet"`` or ``"arrow"``.
+    """
+
+    def __init__(self, file: SourceFile, number: int, form: str) -> None:
+        self.file = file
+        self.number = number
+        self.form = form
+
+    def schema(self) -> pa.Schema:
+        """Return the file's Arrow schema.
+
+        Raises:
+            SourceError: The file is not of the declared format, or is damaged.
+        """
+        with self._opened() as source, self._faults():
+            return source.schema_arrow if self.form == "parquet" else source.schema
+
+    def blocks(self, columns: Sequence[Column], block_bytes: int) -> Iterator[TableBlock]:
+        """Yield the file's rows in order.
+
+        Raises:
+            SourceError: The file is damaged.
+        """
+        with self._opened() as source:
+            if self.form == "parquet":
+                yield from self._parquet_blocks(source, columns)
+            else:
+                yield from self._arrow_blocks(source, columns, block_bytes)
+
+    def read_group(self, group: int, columns: Sequence[Column]) -> pa.Table:
+        """Read the wanted columns of one Parquet row group."""
+        with self._opened() as source, self._faults():
+            return source.read_row_group(
+                group, columns=_leaves(columns, source.schema_arrow), use_threads=False
+            )
+
+    def _parquet_blocks(self, source: pq.ParquetFile, columns: Sequence[Column]) -> Iterator[TableBlock]:
+        row = 0
+        with self._faults():
+            groups = [source.metadata.row_group(i) for i in range(source.metadata.num_row_groups)]
+        for number, group in enumerate(groups):
+            if group.total_byte_size <= _LARGEST_GROUP:
+                if group.num_rows:
+                    yield self._block(row, group.num_rows, group=number, byte_count=group.total_byte_size)
+                    row += group.num_rows
+                continue
+            wanted = _leaves(columns, source.schema_arrow)
+            slices = source.iter_batches(
+                _ROWS_AT_ONCE, row_groups=[number], columns=wanted, use_threads=False
+            )
+            for table in self._guarded(slices):
+                yield self._block(row, table.num_rows, table=pa.Table.from_batches([table]))
+                row += table.num_rows
+
+    def _arrow_blocks(self, source: Any, columns: Sequence[Column], block_bytes: int) -> Iterator[TableBlock]:
+        row = 0
+        names = {name for column in columns for name in (column.path, column.path.split(".")[0])}
+        for batch in self._guarded(_record_batches(source)):
+            kept = [i for i, name in enumerate(batch.schema.names) if name in names]
+            table = pa.Table.from_batches([batch]).select(kept)
+            size = max(1, batch.num_rows * block_bytes // max(table.nbytes, 1)) if kept else batch.num_rows
+            for start in range(0, batch.num_rows, size or 1):
+                part = table.slice(start, size)
+                count = min(size, batch.num_rows - start)
+                yield self._block(row, count, table=part)
+                row += count
+
+    def _guarded(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield record batches that were looked through: damaged ones must not be computed with."""
+        while True:
+            with self._faults():
+                batch = next(batches, None)
+                if batch is not None:
+                    batch.validate()
+            if batch is None:
+                return
+            yield batch
+
+    def _block(self, row: int, count: int, **rest: Any) -> TableBlock:
+        return TableBlock(self.number, row, row + 1, -1, count, **rest)
+
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError, ValueError, KeyError, EOFError, IndexError, MemoryError) as error:
+            if isinstance(error, SourceError):
+                raise
+            raise SourceError(
+                f"{self.file.name}: cannot be read as {self.form}: {reason_of(error)}. "
+                "The file is damaged, or of another format or a newer version of it."
+            ) from error
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Any]:
+        with contextlib.ExitStack() as stack:
+            stored = stack.enter_context(self.file.open())
+            head = self.file.read(stored, len(_ARROW_MAGIC) + 4)
+            stored.seek(0)
+            if compression_of(head):
+                stored = stack.enter_context(self._unpacked())
+                head = stored.read(len(_ARROW_MAGIC))
+                stored.seek(0)
+            with self._faults():
+                source = self._reader(stored, head)
+            yield source
+
+    def _reader(self, stored: IO[bytes], head: bytes) -> Any:
+        if self.form == "parquet":
+            return pq.ParquetFile(stored, page_checksum_verification=True)
+        if head.startswith(_ARROW_MAGIC):
+            return pa.ipc.open_file(pa.memory_map(self.file.path) if self._can_map(stored) else stored)
+        return pa.ipc.open_stream(stored)
+
+    def _can_map(self, stored: IO[bytes]) -> bool:
+        return self.file.is_local and getattr(stored, "name", None) == self.file.path
+
+    @contextlib.contextmanager
+    def _unpacked(self) -> Iterator[IO[bytes]]:
+        with tempfile.SpooledTemporaryFile(_SPOOLED) as whole:
+            try:
+                for piece in decompressed(self.file):
+                    whole.write(piece)
+            except CutOff as cut:
+                raise SourceError(f"{self.file.name}: {cut}. Fetch the file again.") from None
+            whole.seek(0)
+            yield whole  # type: ignore[misc]
+
+
+def _record_batches(source: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(source, pa.RecordBatchFileReader):
+        for number in range(source.num_record_batches):
+            yield source.get_batch(number)
+    else:
+        yield from source
+
+
+def _leaves(columns: Sequence[Column], schema: pa.Schema) -> list[str]:
+    names = set(schema.names)
+    return sorted({c.path if c.path in names else c.path.split(".")[0] for c in columns})
+
+
+def has_column(schema: pa.Schema, path: str) -> bool:
+    """Return whether a schema has a column of that name, or nested fields along the path."""
+    return path in schema.names or ("." in path and _nested_type(schema, path) is not None)
+
+
+def _nested_type(schema: pa.Schema, path: str) -> pa.DataType | None:
+    first, *rest = path.split(".")
+    if schema.names.count(first) != 1:
+        return None
+    kind = schema.field(first).type
+    for name in rest:
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            return None
+        kind = kind.field(name).type
+    return kind
+
+
+def column_paths(schema: pa.Schema) -> list[str]:
+    """Return the dotted paths of a schema's columns, nested structs included."""
+    paths: list[str] = []
+    for field in schema:
+        paths += _paths_in(field, "")
+    return paths
+
+
+def _paths_in(field: pa.Field, prefix: str) -> list[str]:
+    path = prefix + field.name
+    paths = [path]
+    if pa.types.is_struct(field.type):
+        for i in range(field.type.num_fields):
+            paths += _paths_in(field.type.field(i), f"{path}.")
+    return paths
+
+
+def parse_table(table: pa.Table, columns: Sequence[Column], where: str) -> Parsed:
+    """Return the rows of a Parquet or Arrow block.
+
+    Raises:
+        SourceError: A column's type does not fit its kind.
+    """
+    arrays: list[pa.Array] = []
+    bad: dict[int, str] = {}
+    for column in columns:
+        array, reasons = Converter(column, where).convert(_array_at(table, column.path, where))
+        arrays.append(array)
+        bad |= {row: f"{column.path}: {why}" for row, why in reasons.items() if row not in bad}
+    rows = np.setdiff1d(np.arange(table.num_rows), np.array(list(bad), np.int64), assume_unique=True)
+    if bad:
+        arrays = [array.take(pa.array(rows)) for array in arrays]
+    return Parsed(arrays, rows, dict(sorted(bad.items())))
+
+
+def _array_at(table: pa.Table, path: str, where: str) -> pa.Array:
+    names = table.schema.names
+    if names.count(path) > 1 or names.count(path.split(".")[0]) > 1:
+        raise SourceError(f"{where}: two columns are named '{path}'. Rename one of them.")
+    if path in names:
+        return _one_array(table.column(path))
+    if not has_column(table.schema, path):
+        return pa.nulls(table.num_rows, pa.null())
+    first, *rest = path.split(".")
+    return pc.struct_field(_one_array(table.column(first)), rest)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def row_as_json(table: pa.Table, row: int) -> bytes:
+    """Return one row as a JSON object; what JSON cannot hold is written as text."""
+    values = table.slice(row, 1).to_pylist()[0]
+    return json.dumps(values, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
