@@ -9,7 +9,7 @@ from pydantic import Field
 
 from headrace.spec.base import LARGEST_INTEGER, Declared, Text, Texts, one_of
 from headrace.spec.problems import Problem, quoted
-from headrace.spec.source import time_mistakes
+from headrace.spec.source import time_format_mistakes
 from headrace.spec.times import Duration, Unit
 from headrace.spec.timezones import Timezone
 from headrace.spec.vocabularies import VocabularyKeys, VocabularySpec, fitted_keys_beside
@@ -247,7 +247,7 @@ class TimePart(FeatureBase):
 
     def mistakes(self) -> Iterable[Problem]:
         """Find keys that cannot stand together."""
-        return time_mistakes(self)
+        return time_format_mistakes(self)
 
 
 class Cross(Declared):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
@@ -77,13 +77,9 @@ def validated(made: type[_Spec], declared: object) -> tuple[_Spec | None, list[P
     if not isinstance(declared, Mapping):
         return None, [Problem((), f"a spec is a table of keys, found {shown(declared)}.")]
     try:
-        return _validate(made, dict(declared)), []
+        return made.model_validate(dict(declared)), []
     except ValidationError as error:
         return None, list(from_validation(error))
-
-
-def _validate(made: type[_Spec], declared: dict[Any, Any]) -> _Spec:
-    return made.model_validate(declared)
 
 
 def in_folder(spec: _Spec, folder: str | os.PathLike[str] | None) -> _Spec:

@@ -44,7 +44,7 @@ class Problem:
 
     def line(self, where: str = "") -> str:
         """Return the message on one line, after ``where`` (``"ads.toml:24"``)."""
-        return ": ".join(part for part in (where, dotted(self.path), self.text) if part)
+        return on_one_line(": ".join(part for part in (where, dotted(self.path), self.text) if part))
 
 
 class ProblemsError(ValueError):
@@ -52,7 +52,7 @@ class ProblemsError(ValueError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(problem.line() for problem in self.problems))
+        super().__init__(f"{len(self.problems)} mistakes")
 
 
 def wrong(text: str) -> ProblemsError:
@@ -74,7 +74,12 @@ def dotted(path: Path) -> str:
 def quoted(text: str) -> str:
     """Return ``text`` on one line between double quotes, as TOML and JSON write it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04X}" for c in escaped) + '"'
+    return f'"{on_one_line(escaped)}"'
+
+
+def on_one_line(text: str) -> str:
+    """Return a text without line breaks and other characters that cannot be seen or written."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04X}" for c in text)
 
 
 def shown(value: object) -> str:

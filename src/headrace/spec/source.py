@@ -154,7 +154,7 @@ class Time(Declared):
 
     def mistakes(self) -> Iterable[Problem]:
         """Find keys that cannot stand together."""
-        return time_mistakes(self)
+        return time_format_mistakes(self)
 
 
 class Weight(Declared):
@@ -171,7 +171,7 @@ class Id(Declared):
     """A raw column. Without ``[id]``: file number and row number."""
 
 
-def time_mistakes(declared: Any) -> Iterable[Problem]:
+def time_format_mistakes(declared: Any) -> Iterable[Problem]:
     """Find what is wrong between ``unit`` and ``format`` of a declaration, and inside ``format``."""
     if declared.format is None:
         return
