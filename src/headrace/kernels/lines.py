@@ -1,9 +1,9 @@
-"""Where records begin and end in raw bytes, and which lines need a closer look.
+r"""Where records begin and end in raw bytes, and which lines need a closer look.
 
-A record ends at ``\\n``, ``\\r\\n`` or a lone ``\\r``; in CSV not inside a quoted
+A record ends at ``\n``, ``\r\n`` or a lone ``\r``; in CSV not inside a quoted
 field. A quote opens a field only where the field begins, as in RFC 4180::
 
-    id,text           bytes:   1 , " a \\n b " \\n 2 , c \\n
+    id,text           bytes:   1 , " a \n b " \n 2 , c \n
     1,"a              start:   0                9
     b"                end:               8          12
     2,c               line:    0 (spans two)    2
@@ -88,10 +88,11 @@ def _next_of(data, words, i, size, a, b, c):  # type: ignore[no-untyped-def]
     wide_a = _spread(a)
     wide_b = _spread(b)
     wide_c = _spread(c)
+    word_end = min((size + _WORD - 1) >> 3, words.size)
     while i < size:
         if i & (_WORD - 1) == 0:
             word = i >> 3
-            while word < words.size and (
+            while word < word_end and (
                 _has(words[word], wide_a) | _has(words[word], wide_b) | _has(words[word], wide_c)
             ) == np.uint64(0):
                 word += 1
@@ -99,7 +100,7 @@ def _next_of(data, words, i, size, a, b, c):  # type: ignore[no-untyped-def]
             if i >= size:
                 return size
         byte = data[i]
-        if byte == a or byte == b or byte == c:
+        if byte in (a, b, c):
             return i
         i += 1
     return size
@@ -208,7 +209,7 @@ def _scan(  # type: ignore[no-untyped-def]
 
 @kernel
 def _count_breaks(data):  # type: ignore[no-untyped-def]
-    """Return how many bytes are ``\\n`` or ``\\r``."""
+    r"""Return how many bytes are ``\n`` or ``\r``."""
     count = 0
     for i in range(data.size):
         count += (data[i] == _NEWLINE) | (data[i] == _RETURN)
@@ -377,13 +378,13 @@ def _gather_lines(data, starts, ends, rows, gap, offsets, out):  # type: ignore[
 def gather_lines(
     data: bytes, records: Records, rows: NDArray[np.int64], *, newline: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Copy chosen records next to one another.
+    r"""Copy chosen records next to one another.
 
     Args:
         data: The bytes in which ``records`` were found.
         records: Where each record begins and ends.
         rows: int64 ``[K]``, the records to copy, in this order.
-        newline: End each with ``\\n``.
+        newline: End each with ``\n``.
 
     Returns:
         Offsets int32 ``[K + 1]`` and bytes uint8 ``[offsets[K]]``.

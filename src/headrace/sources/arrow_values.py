@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headrace.errors import SourceError
 from headrace.sources.batch import Column
-from headrace.sources.values import floats_as_text
+from headrace.sources.values import floats_as_text, with_elements
 
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 _INT64_MAX = (1 << 63) - 1
@@ -50,8 +50,7 @@ class Converter:
     def _lists(self, array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
         values = array.values
         converted, bad = self._pairs(values) if self.column.kind == "pairs" else self._scalars(values)
-        mask = pc.is_null(array) if array.null_count else None
-        made = pa.ListArray.from_arrays(_from_zero(array), converted, mask=mask)
+        made = with_elements(array, converted)
         offsets = array.offsets.to_numpy()
         rows = {int(np.searchsorted(offsets, i, side="right")) - 1: why for i, why in bad.items()}
         return made, {row: why for row, why in rows.items() if 0 <= row < len(array)}
@@ -180,10 +179,6 @@ def _iso(array: pa.Array) -> pa.Array:
         return array.cast(pa.date32()).cast(pa.string())
     text = pc.replace_substring(array.cast(pa.timestamp(array.type.unit)).cast(pa.string()), " ", "T")
     return pc.binary_join_element_wise(text, "Z", "") if array.type.tz else text
-
-
-def _from_zero(array: pa.Array) -> pa.Array:
-    return array.offsets if array.offsets.offset == 0 else pa.concat_arrays([array.offsets])
 
 
 def _fields_as_pairs(array: pa.Array) -> pa.Array:

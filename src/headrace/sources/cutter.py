@@ -71,25 +71,22 @@ class TextStream:
         self._row = 0
         self._begin()
 
-    def take_records(self, count: int) -> list[bytes]:
-        """Take the first records away from the rows, such as a header; fewer where the file ends."""
-        while True:
-            found = self.syntax.scan(self._pending, self._ended)
-            if found.starts.size >= count or self._ended:
-                break
+    def take_records(self, count: int) -> list[tuple[bytes, int]]:
+        """Take the first records away from the rows, such as a header, each with its flags.
+
+        Fewer come where the file ends before.
+        """
+        found = self.syntax.scan(self._pending, self._ended)
+        while found.starts.size <= count and not self._ended:
             self._fill(2 * len(self._pending) + 1)
+            found = self.syntax.scan(self._pending, self._ended)
         taken = min(count, found.starts.size)
-        end = self._end_of(found, taken)
-        raw = [self._pending[found.starts[i] : found.ends[i]] for i in range(taken)]
-        self._advance(
-            self._pending[:end], int(found.lines[taken]) if taken < found.starts.size else found.line_count
-        )
+        more = taken < found.starts.size
+        end = int(found.starts[taken]) if more else found.consumed
+        raw = [(self._pending[found.starts[i] : found.ends[i]], int(found.flags[i])) for i in range(taken)]
+        self._advance(self._pending[:end], int(found.lines[taken]) if more else found.line_count)
         self._pending = self._pending[end:]
         return raw
-
-    @staticmethod
-    def _end_of(found: Records, taken: int) -> int:
-        return int(found.starts[taken]) if taken < found.starts.size else found.consumed
 
     def blocks(self, block_bytes: int, names: tuple[str, ...] = ()) -> Iterator[TextBlock]:
         """Yield the remaining records in blocks of about ``block_bytes``; at least one record each."""

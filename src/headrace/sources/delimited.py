@@ -15,7 +15,6 @@ from headrace.kernels.lines import (
     MALFORMED_QUOTE,
     SPANS_LINES,
     UNCLOSED_QUOTE,
-    Records,
     gather_lines,
     lines_with,
 )
@@ -63,9 +62,7 @@ class DelimitedParser:
             names = [str(i) for i in range(width)]
             table, ragged = self._read_table(record + b"\n", names, names)
             if not ragged:
-                return [
-                    "" if not field.is_valid else field.as_py() for field in (c[0] for c in table.columns)
-                ]
+                return [column[0].as_py() or "" for column in table.columns]
             width = next(iter(ragged.values()))
 
     def _known_bad(self, block: TextBlock) -> dict[int, str]:

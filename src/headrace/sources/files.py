@@ -53,11 +53,16 @@ class SourceFile:
         """
         with contextlib.ExitStack() as stack:
             try:
-                handle = Path(self.path).open("rb") if self.is_local else fsspec.open(self.path, "rb")
-                file: IO[bytes] = stack.enter_context(handle)
+                file: IO[bytes] = stack.enter_context(self._handle())
             except (OSError, ValueError, ImportError) as error:
                 raise SourceError(f"{self.name}: cannot be opened: {reason_of(error)}") from error
             yield file
+
+    def _handle(self) -> contextlib.AbstractContextManager[IO[bytes]]:
+        if self.is_local:
+            return Path(self.path).open("rb")
+        handle: contextlib.AbstractContextManager[IO[bytes]] = fsspec.open(self.path, "rb")
+        return handle
 
     def checksum(self) -> str:
         """Return the XXH3-64 of the stored bytes as 16 hexadecimal digits."""
@@ -128,17 +133,17 @@ def _matching(pattern: str, base: Path | None) -> list[SourceFile]:
 
 
 def _local_matching(pattern: str, base: Path | None) -> list[SourceFile]:
-    path = os.path.join(base, pattern) if base is not None else pattern  # noqa: PTH118 (a glob is no path)
-    if os.path.isdir(path):  # noqa: PTH112
+    path = os.path.join(base, pattern) if base is not None else pattern
+    if os.path.isdir(path):
         raise SourceError(
             f"source.files: {pattern!r} is a folder, files are expected. "
             f"Write {pattern.rstrip('/')}/* or a narrower glob."
         )
     if os.path.lexists(path) or not any(sign in pattern for sign in _MAGIC):
         return [_local_file(pattern, path)]
-    names = glob.glob(path, recursive=True)  # noqa: PTH207
+    names = glob.glob(path, recursive=True)
     prefix = path[: len(path) - len(pattern)]
-    files = [_local_file(name[len(prefix) :], name) for name in names if not os.path.isdir(name)]  # noqa: PTH112
+    files = [_local_file(name[len(prefix) :], name) for name in names if not os.path.isdir(name)]
     if not files:
         raise SourceError(f"source.files: the glob {pattern!r} matches no file below {_folder(base)}.")
     return files
@@ -150,7 +155,7 @@ def _folder(base: Path | None) -> str:
 
 def _local_file(name: str, path: str) -> SourceFile:
     try:
-        status = os.stat(path)  # noqa: PTH116
+        status = os.stat(path)
         if not os.access(path, os.R_OK):
             raise PermissionError(13, "Permission denied")
     except FileNotFoundError:
@@ -167,7 +172,7 @@ def _printable(name: str) -> str:
 def _nearest(path: str) -> str:
     folder, name = os.path.split(path)
     try:
-        return did_you_mean(name, os.listdir(folder or "."))  # noqa: PTH208
+        return did_you_mean(name, os.listdir(folder or "."))
     except OSError:
         return f" There is no folder {folder!r} either." if folder else ""
 
@@ -202,11 +207,8 @@ def _remote_file(url: str) -> SourceFile:
     system, path = _remote_system(url)
     status = system.info(path)
     if status.get("type") == "directory":
-        raise SourceError(
-            f"source.files: {url!r} is a folder, files are expected. Write {url.rstrip('/')}/*."
-        )
+        raise SourceError(f"source.files: {url!r} is a folder. Write {url.rstrip('/')}/*.")
     size = status.get("size")
-    version = (
-        status.get("ETag") or status.get("etag") or status.get("LastModified") or status.get("mtime") or ""
-    )
-    return SourceFile(url, url, -1 if size is None else int(size), 0, str(version))
+    versions = (status.get(key) for key in ("ETag", "etag", "LastModified", "mtime", "created"))
+    version = next((str(found) for found in versions if found), "")
+    return SourceFile(url, url, -1 if size is None else int(size), 0, version)

@@ -17,7 +17,7 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from headrace.sources.batch import Column
-from headrace.sources.values import EXACT_FLOAT, floats_as_text
+from headrace.sources.values import EXACT_FLOAT, floats_as_text, with_elements
 
 _ROW = re.compile(r"in row (\d+)")
 _SMALLEST_BLOCK = 64
@@ -134,18 +134,17 @@ def _may_be_rounded(array: pa.Array) -> NDArray[np.bool_] | bool:
 def _large(array: pa.Array) -> NDArray[np.bool_]:
     values = array.to_numpy(zero_copy_only=False)
     with np.errstate(invalid="ignore"):
-        return ~(np.abs(values) < EXACT_FLOAT) & ~np.asarray(pc.is_null(array))
+        large: NDArray[np.bool_] = ~(np.abs(values) < EXACT_FLOAT) & ~np.asarray(pc.is_null(array))
+    return large
 
 
 def _settled(array: pa.Array, column: Column) -> pa.Array:
     """Return floats without a minus zero, and as text where an id is wanted; truth values as text."""
     kind = array.type
     if pa.types.is_list(kind):
-        inner = _settled(array.values, column)
-        if inner is array.values or inner.type == kind.value_type and not pa.types.is_floating(inner.type):
-            return array
-        mask = pc.is_null(array) if array.null_count else None
-        return pa.ListArray.from_arrays(array.offsets, inner, mask=mask)
+        elements = array.values
+        settled = _settled(elements, column)
+        return array if settled is elements else with_elements(array, settled)
     if pa.types.is_boolean(kind):
         return array.cast(pa.string())
     if not pa.types.is_floating(kind):

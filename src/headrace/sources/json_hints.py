@@ -51,6 +51,6 @@ def _integer_hint(values: list[str]) -> pa.DataType:
     numbers = [int(value) for value in values if len(value) <= _MANY_DIGITS + 2]
     if len(numbers) < len(values):
         return pa.string()
-    if -_INT64_END <= min(numbers) and max(numbers) < _INT64_END:
+    if min(numbers) >= -_INT64_END and max(numbers) < _INT64_END:
         return pa.int64()
     return pa.uint64() if min(numbers) >= 0 and max(numbers) < 2 * _INT64_END else pa.string()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -96,7 +97,7 @@ def _runs(records: Records, column_count: int) -> list[tuple[int, int]]:
     count = records.starts.size
     cuts = np.searchsorted(records.starts, np.arange(_RUN_BYTES, int(records.ends[-1]) + 1, _RUN_BYTES))
     borders = np.unique(np.concatenate([[0], cuts, [count]]))
-    return [(int(a), int(b)) for a, b in zip(borders[:-1], borders[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(borders)]
 
 
 def _read_fast(
@@ -156,13 +157,8 @@ class _ExactRows:
         """Return all rows read exactly."""
         kept, values = self.values(rows)
         hints = learn_hints(self._columns, values)
-        return Parsed(
-            [
-                _array(some, column, hints[column.path])
-                for some, column in zip(values, self._columns, strict=True)
-            ],
-            kept,
-        )
+        pairs = zip(values, self._columns, strict=True)
+        return Parsed([_array(some, column, hints[column.path]) for some, column in pairs], kept)
 
     def beside(self, kept: NDArray[np.int64], arrays: list[pa.Array], rest: NDArray[np.int64]) -> Parsed:
         """Return rows that were read fast together with the rest, which is read exactly."""

@@ -35,7 +35,6 @@ class LineParser:
         lines = pa.Array.from_buffers(
             pa.string(), rows.size, [None, pa.py_buffer(offsets), pa.py_buffer(text)]
         )
-        arrays = [
-            lines if column.path == NAME else pa.nulls(rows.size, pa.string()) for column in self.columns
-        ]
+        nothing = pa.nulls(rows.size, pa.string())
+        arrays = [lines if column.path == NAME else nothing for column in self.columns]
         return Parsed(arrays, rows, dict(sorted(bad.items())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.errors import SourceError, did_you_mean
-from headrace.kernels.lines import KEEP_BLANK, SKIP_BLANK, SKIP_EMPTY, SPANS_LINES
+from headrace.kernels.lines import (
+    KEEP_BLANK,
+    MALFORMED_QUOTE,
+    SKIP_BLANK,
+    SKIP_EMPTY,
+    SPANS_LINES,
+    UNCLOSED_QUOTE,
+)
 from headrace.sources.batch import BadRow, Batch, Block, Column, TableBlock, TextBlock
 from headrace.sources.cutter import Syntax, TextStream
 from headrace.sources.delimited import DelimitedParser
@@ -114,7 +122,7 @@ class Reader:
     @staticmethod
     def _json_names(stream: TextStream) -> list[str]:
         names: dict[str, None] = {}
-        for line in stream.take_records(_ROWS_LOOKED_AT):
+        for line, _ in stream.take_records(_ROWS_LOOKED_AT):
             try:
                 names |= dict.fromkeys(names_in(parse_line(line)))
             except BadValue:
@@ -194,26 +202,37 @@ class Reader:
         taken = stream.take_records(1)
         if not taken:
             return declared or tuple(column.path for column in self.columns)
-        names = declared or self._read_header(stream.file, taken[0])
-        repeated = (
-            sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-        )
-        if repeated:
+        names = declared or self._read_header(stream.file, *taken[0])
+        if len(set(names)) < len(names):
+            repeated = next(name for place, name in enumerate(names) if name in names[:place])
             raise SourceError(
-                f"{stream.file.name}:1: two columns are named '{repeated[0]}'. Rename one of them."
+                f"{stream.file.name}:1: two columns are named '{repeated}'. Rename one of them, "
+                "or name all of them with columns = [...]."
             )
         return names
 
-    def _read_header(self, file: SourceFile, record: bytes) -> tuple[str, ...]:
-        try:
-            record.decode()
-        except UnicodeDecodeError as error:
-            raise SourceError(
-                f"{file.name}:1 (byte {error.start}): the header is not valid UTF-8. "
-                'Write the file\'s encoding in [source], such as encoding = "latin-1".'
-            ) from None
+    def _read_header(self, file: SourceFile, record: bytes, flags: int) -> tuple[str, ...]:
+        fault = _header_fault(record, flags)
+        if fault:
+            raise SourceError(f"{file.name}:1: the header {fault}")
         parser = DelimitedParser((), _delimiter(self._source), self._source.quote, ())
         return tuple(parser.read_fields(record))
+
+
+def _header_fault(record: bytes, flags: int) -> str:
+    """Return what is wrong with a header, or ``""``."""
+    if flags & (UNCLOSED_QUOTE | MALFORMED_QUOTE):
+        return 'has a quote that is not closed where its field ends. Mend it, or set quote = "".'
+    if b"\0" in record:
+        return "holds a NUL byte. Is this file really of the declared format and encoding?"
+    try:
+        record.decode()
+    except UnicodeDecodeError as error:
+        return (
+            f"is not valid UTF-8 at byte {error.start}. "
+            'Write the encoding of the file in [source], such as encoding = "latin-1".'
+        )
+    return ""
 
 
 def _delimiter(source: SourceLike) -> str:
@@ -276,23 +295,23 @@ def _byte_offsets(block: TextBlock) -> np.ndarray[Any, np.dtype[np.int64]]:
     starts = block.records.starts.astype(np.int64)
     if block.original is None:
         return block.first_byte + starts
-    borders = [0, *starts.tolist()]
-    sizes = [len(block.original(block.data[a:b])) for a, b in zip(borders[:-1], borders[1:], strict=True)]
+    borders = itertools.pairwise([0, *starts.tolist()])
+    sizes = [len(block.original(block.data[a:b])) for a, b in borders]
     return block.first_byte + np.cumsum(np.array(sizes, np.int64))
 
 
 def _table_batch(block: TableBlock, table: pa.Table, parsed: Parsed, columns: Sequence[Column]) -> Batch:
-    rows = block.first_row + parsed.rows
     kept = parsed.rows
 
     def raw(i: int) -> bytes:
         return row_as_json(table, int(kept[i]))
 
-    bad = [
-        BadRow(
-            block.file, block.first_row + row, block.first_row + row + 1, -1, reason, row_as_json(table, row)
-        )
-        for row, reason in parsed.bad.items()
-    ]
+    bad = [_bad_table_row(block, table, row, reason) for row, reason in parsed.bad.items()]
     by_path = {column.path: array for column, array in zip(columns, parsed.arrays, strict=True)}
+    rows = block.first_row + kept
     return Batch(by_path, block.file, rows, rows + 1, np.full(rows.size, -1, np.int64), bad, raw)
+
+
+def _bad_table_row(block: TableBlock, table: pa.Table, row: int, reason: str) -> BadRow:
+    number = block.first_row + row
+    return BadRow(block.file, number, number + 1, -1, reason, row_as_json(table, row))

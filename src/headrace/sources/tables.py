@@ -158,7 +158,7 @@ class TableFile:
             except CutOff as cut:
                 raise SourceError(f"{self.file.name}: {cut}. Fetch the file again.") from None
             whole.seek(0)
-            yield whole  # type: ignore[misc]
+            yield whole
 
 
 def _record_batches(source: Any) -> Iterator[pa.RecordBatch]:

@@ -42,34 +42,27 @@ def number_text(literal: str) -> str:
 
 
 def floats_as_text(array: pa.Array) -> pa.Array:
-    """Return the id text of a float array, nulls kept.
+    """Return the id text of a float array, nulls kept; float32 has its own shortest text.
 
     Arrow's own cast writes the same text where no exponent is needed; the others go one by one.
     """
-    if pa.types.is_float64(array.type):
-        size = pc.abs(array)
-        plain = pc.and_(pc.less(size, _SAME_TEXT_UNTIL), pc.greater_equal(size, _SAME_TEXT_FROM))
-        zero = pc.equal(array, 0.0)
-        text = pc.if_else(zero, "0", array.cast(pa.string()))
-        rest = np.flatnonzero(~pc.fill_null(pc.or_(plain, zero), True).to_numpy(zero_copy_only=False))
-        return _replaced(text, rest, [float_text(array[int(i)].as_py()) for i in rest])
-    return pa.array(
-        [None if v is None else _narrow_text(v) for v in array.to_numpy(zero_copy_only=False)]
-        if not array.null_count
-        else [None if not v.is_valid else _narrow_text(_narrow(array.type)(v.as_py())) for v in array],
-        pa.string(),
-    )
+    if not pa.types.is_float64(array.type):
+        return pa.array([_narrow_text(value) for value in array], pa.string())
+    size = pc.abs(array)
+    plain = pc.and_(pc.less(size, _SAME_TEXT_UNTIL), pc.greater_equal(size, _SAME_TEXT_FROM))
+    zero = pc.equal(array, 0.0)
+    text = pc.if_else(zero, "0", array.cast(pa.string()))
+    rest = np.flatnonzero(~pc.fill_null(pc.or_(plain, zero), True).to_numpy(zero_copy_only=False))
+    return _replaced(text, rest, [float_text(array[int(i)].as_py()) for i in rest])
 
 
-def _narrow(kind: pa.DataType) -> type[np.floating[Any]]:
-    return np.float16 if pa.types.is_float16(kind) else np.float32
-
-
-def _narrow_text(value: np.floating[Any]) -> str:
-    number = float(value)
-    return (
-        float_text(number) if not math.isfinite(number) or number == int(number) else repr(float(str(value)))
-    )
+def _narrow_text(scalar: pa.Scalar) -> str | None:
+    """Return the text of a float16 or float32: the shortest that gives it back in its own width."""
+    if not scalar.is_valid:
+        return None
+    narrow = np.float16 if pa.types.is_float16(scalar.type) else np.float32
+    number = float(scalar.as_py())
+    return float_text(number) if not number % 1 else float_text(float(str(narrow(number))))
 
 
 def _replaced(text: pa.Array, places: np.ndarray[Any, Any], values: list[str]) -> pa.Array:
@@ -86,7 +79,7 @@ def as_text(array: pa.Array) -> pa.Array:
     if pa.types.is_string(kind):
         return array
     if pa.types.is_list(kind):
-        return _rebuilt(array, as_text(_elements(array)))
+        return with_elements(array, as_text(array.values))
     if pa.types.is_struct(kind):
         return pa.StructArray.from_arrays(
             [as_text(array.field(0)), as_text(array.field(1))], names=["key", "value"]
@@ -94,17 +87,11 @@ def as_text(array: pa.Array) -> pa.Array:
     return floats_as_text(array) if pa.types.is_floating(kind) else array.cast(pa.string())
 
 
-def _elements(array: pa.Array) -> pa.Array:
-    return array.values
-
-
-def _rebuilt(array: pa.Array, values: pa.Array) -> pa.Array:
-    """Return the list array with other elements in the same places."""
-    offsets = array.offsets
+def with_elements(array: pa.Array, elements: pa.Array) -> pa.Array:
+    """Return a list array with other elements in the same places."""
+    offsets = array.offsets if array.offsets.offset == 0 else pa.concat_arrays([array.offsets])
     mask = pc.is_null(array) if array.null_count else None
-    if offsets.offset == 0:
-        return pa.ListArray.from_arrays(offsets, values, mask=mask)
-    return pa.ListArray.from_arrays(pa.concat_arrays([offsets]), values, mask=mask)
+    return pa.ListArray.from_arrays(offsets, elements, mask=mask)
 
 
 def joined(pieces: Sequence[pa.Array]) -> pa.Array:
