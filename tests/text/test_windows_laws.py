@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -78,6 +79,8 @@ def everything(windows: Windows, seed: int = 0, epoch: int = 0) -> dict[str, Any
     space = windows.at(seed, epoch)
     return space.gather(np.arange(len(space)), np.arange(len(space), dtype=np.uint64))
 
+
+pytestmark = pytest.mark.filterwarnings("ignore:labels='same':UserWarning")
 
 documents_of_tokens = st.lists(st.lists(st.integers(0, 7), max_size=14), max_size=6)
 

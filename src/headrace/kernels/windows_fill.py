@@ -303,3 +303,10 @@ def fill_column(  # type: ignore[no-untyped-def]
                 left -= size
                 d += 1
                 place = 0
+
+
+@kernel
+def hide_seen(labels, seen):  # type: ignore[no-untyped-def]
+    """Set the first ``seen`` (int64 [B]) labels of each row of ``labels`` (int64 [B, W]) to ``IGNORED``."""
+    for row in range(seen.size):
+        labels[row, : seen[row]] = IGNORED

@@ -41,12 +41,12 @@ class Cut(Protocol):
         """Return the number of rows."""
         ...
 
-    def runs(self, indices: Integers) -> Runs:
-        """Return what fills the rows ``indices`` (int64 [B])."""
+    def width(self, indices: Integers) -> int:
+        """Return how many tokens wide a batch of the rows ``indices`` (int64 [B]) is."""
         ...
 
-    def rows_by_stream(self) -> Integers:
-        """Return int64 [K+1]: rows before each stream."""
+    def runs(self, indices: Integers) -> Runs:
+        """Return what fills the rows ``indices`` (int64 [B])."""
         ...
 
 
@@ -73,9 +73,9 @@ class StrideCut:
     def __len__(self) -> int:
         return int(self.cumulative[-1])
 
-    def rows_by_stream(self) -> Integers:
-        """Return int64 [K+1]: windows before each stream."""
-        return self.cumulative
+    def width(self, indices: Integers) -> int:
+        """Return the tokens in a window."""
+        return self.window
 
     def runs(self, indices: Integers) -> Runs:
         """Return one run a row."""
@@ -99,6 +99,7 @@ class StrideCut:
 class ListedCut:
     """Windows whose starts were computed one by one, and are kept."""
 
+    window: int
     cumulative: Integers
     """int64 [K+1], windows before each stream."""
     position: Integers
@@ -146,14 +147,14 @@ class ListedCut:
             seen,
         )
         count = int(cumulative[-1])
-        return cls(cumulative, position[:count], size[:count], seen[:count])
+        return cls(window, cumulative, position[:count], size[:count], seen[:count])
 
     def __len__(self) -> int:
         return self.position.size
 
-    def rows_by_stream(self) -> Integers:
-        """Return int64 [K+1]: windows before each stream."""
-        return self.cumulative
+    def width(self, indices: Integers) -> int:
+        """Return the tokens in a window."""
+        return self.window
 
     def runs(self, indices: Integers) -> Runs:
         """Return one run a row."""

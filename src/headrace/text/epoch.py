@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.errors import TextError
-from headrace.kernels.windows_fill import IGNORED, fill_column, fill_rows, first_outside
+from headrace.kernels.windows_fill import IGNORED, fill_column, fill_rows, first_outside, hide_seen
 from headrace.loading.space import Batch
+from headrace.text.buckets import BucketedCut
 from headrace.text.cuts import Cut, Integers, Runs
+from headrace.text.masking import Masking
 from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Settings
 from headrace.text.streams import Streams
 
 LABEL_MASK = "label_mask"
 """The parallel column whose zeros take a token out of the labels."""
-_LABEL_RULES = {"next": 0, "same": 1}
+LABEL_RULES = {"next": 0, "same": 1}
 _POSITION_RULES = {"segment": 0, "window": 1, "document": 2}
 _NO_ROWS = np.zeros((0, 0), np.int64)
 _NO_ROW = np.zeros(0, np.int64)
@@ -32,6 +34,8 @@ class WindowEpoch:
     streams: Streams
     settings: Settings
     pad_id: int
+    masking: Masking | None = None
+    """What hides tokens; None: nothing is hidden."""
     spans: Integers | None = None
     """int64 [D, 2], first and last token of each document's answer, -1 where there is none."""
     like: NDArray[Any] = field(init=False)
@@ -60,11 +64,23 @@ class WindowEpoch:
         self._check(indices)
         runs = self.cut.runs(indices)
         documents = self.streams.documents_at(runs.position)
-        batch = self._fill(runs, documents)
+        batch = self._empty(indices.size, self.cut.width(indices))
+        self._fill(batch, runs, documents)
+        if self.masking is not None:
+            self.masking.apply(batch, runs, documents)
+            if not self.settings.overlap_labels:
+                hide_seen(batch["labels"], runs.seen)
         self._fill_columns(batch, runs, documents)
+        self._mask_labels(batch, runs, documents)
         if self.spans is not None:
             batch.update(self._window_spans(runs, documents))
         return batch
+
+    def rows_by_window(self) -> list[tuple[int, int]]:
+        """Return (rows, window length) of each bucket."""
+        if isinstance(self.cut, BucketedCut):
+            return [(len(cut), cut.width(_NO_ROW)) for cut in self.cut.cuts]
+        return [(len(self.cut), self.cut.width(_NO_ROW))]
 
     def _check(self, indices: NDArray[np.int64]) -> None:
         place = first_outside(indices, len(self.cut))
@@ -73,9 +89,8 @@ class WindowEpoch:
                 f"window {indices[place]}: this epoch has {len(self.cut)} windows, numbered from 0."
             )
 
-    def _fill(self, runs: Runs, documents: Integers) -> Batch:
+    def _fill(self, batch: Batch, runs: Runs, documents: Integers) -> None:
         settings, streams = self.settings, self.streams
-        batch = self._empty(runs.seen.size)
         fill_rows(
             runs.row_runs,
             runs.position,
@@ -89,19 +104,18 @@ class WindowEpoch:
             self.like,
             0 if streams.eos is None else streams.eos,
             self.pad_id,
-            _LABEL_RULES[settings.labels],
+            LABEL_RULES[settings.labels],
             _POSITION_RULES[settings.positions],
             *(batch.get(name, _NO_ROWS) for name in TOKEN_OUTPUTS),
             *(batch.get(name, _NO_ROW) for name in ROW_OUTPUTS),
         )
-        return batch
 
-    def _empty(self, rows: int) -> Batch:
+    def _empty(self, rows: int, width: int) -> Batch:
         """Return arrays for all outputs, not yet filled."""
-        return {name: np.empty(self._shape(name, rows), self._dtype(name)) for name in self.settings.outputs}
-
-    def _shape(self, name: str, rows: int) -> tuple[int, ...]:
-        return (rows,) if name in ROW_OUTPUTS else (rows, self.settings.window)
+        return {
+            name: np.empty(rows if name in ROW_OUTPUTS else (rows, width), self._dtype(name))
+            for name in self.settings.outputs
+        }
 
     def _dtype(self, name: str) -> np.dtype[Any]:
         if name == "attention_mask":
@@ -115,9 +129,11 @@ class WindowEpoch:
         for name in self.streams.tokens.columns:
             if name in batch:
                 self._fill_column(name, batch[name], runs, documents, shift=0)
+
+    def _mask_labels(self, batch: Batch, runs: Runs, documents: Integers) -> None:
         if LABEL_MASK in self.streams.tokens.columns and "labels" in batch:
             target_mask = np.empty(batch["labels"].shape, np.int64)
-            shift = 1 if self.settings.labels == "next" else 0
+            shift = 1 if self.settings.labels == "next" and self.masking is None else 0
             self._fill_column(LABEL_MASK, target_mask, runs, documents, shift)
             batch["labels"][target_mask == 0] = IGNORED
 

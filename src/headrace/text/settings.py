@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -64,11 +64,9 @@ class MLM:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The arguments of ``Windows``, checked against one another. For the meaning of each see there."""
+class Shared:
+    """The arguments of ``Windows`` that do not depend on the window's length. For their meaning see there."""
 
-    window: int
-    stride: int | DynamicStride
     pack: Pack
     tail: Tail
     min_remainder: int
@@ -82,16 +80,55 @@ class Settings:
     separate_documents: bool
     mask_dtype: Literal["int64", "bool"]
 
+
+@dataclass(frozen=True)
+class Settings(Shared):
+    """The arguments of ``Windows`` for one window length, checked against one another."""
+
+    window: int
+    stride: int | DynamicStride
+
     def __post_init__(self) -> None:
         _check_choices(self)
         _check_window(self)
         _check_packing(self)
         _check_objective(self)
 
-    @property
-    def is_listed(self) -> bool:
-        """Whether starts do not follow from arithmetic, so that each is computed and kept."""
-        return self.align is not None or isinstance(self.stride, DynamicStride)
+    def without_function(self) -> Settings:
+        """Return the same settings with the name of a density in the place of a function."""
+        if isinstance(self.stride, int) or isinstance(self.stride.density, str):
+            return self
+        return replace(self, stride=replace(self.stride, density="edges"))
+
+
+def buckets_of(window: Any, stride: Any, shared: Shared) -> tuple[Settings, ...]:
+    """Return one ``Settings`` for each window length.
+
+    Args:
+        window: One length or several.
+        stride: None for the window's length; one for all, or as many as there are lengths.
+        shared: The other arguments.
+
+    Raises:
+        TextError: They do not fit together.
+    """
+    windows = list(window) if isinstance(window, Sequence) else [window]
+    strides = list(stride) if isinstance(stride, Sequence) else [stride] * len(windows)
+    if not windows or len(strides) != len(windows) or len(set(windows)) != len(windows):
+        raise TextError(
+            f"window={window!r}, stride={stride!r}: give at least one length, each once, and one stride for "
+            "all or one for each."
+        )
+    if len(windows) > 1 and (shared.pack == "best_fit" or shared.separate_documents):
+        raise TextError(
+            f"window={windows}: several lengths go neither with pack='best_fit' nor with "
+            "separate_documents=True. Give one length, or make a Windows for each and mix them."
+        )
+    shared_values = {field.name: getattr(shared, field.name) for field in fields(shared)}
+    return tuple(
+        Settings(**shared_values, window=length, stride=length if step is None else step)
+        for length, step in zip(windows, strides, strict=True)
+    )
 
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
@@ -182,6 +219,8 @@ def _check_objective(settings: Settings) -> None:
         raise TextError(f"objective={objective!r}: expected None or MLM(probability=0.15, whole_word=False).")
     if objective is not None and not 0.0 <= objective.probability <= 1.0:
         raise TextError(f"MLM(probability={objective.probability}): expected a share in [0, 1].")
+    if objective is not None and not {"input_ids", "labels"} <= set(settings.outputs):
+        raise TextError(f"MLM fills input_ids and labels; outputs={settings.outputs} must name both.")
     if settings.separate_documents and settings.pack is not False:
         raise TextError(
             f"separate_documents=True with pack={settings.pack!r}: a packed row holds several documents. "

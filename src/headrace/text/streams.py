@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.errors import TextError
-from headrace.kernels.windows_ends import ends_with
+from headrace.kernels.windows_ends import copy_documents, ends_with
 from headrace.kernels.windows_fill import locate_documents
 from headrace.text.settings import Pack
 from headrace.text.tokens import Tokens
@@ -44,7 +44,7 @@ class Streams:
     def _ends_with_eos(self) -> NDArray[np.bool_]:
         """Whether each document's last token is the end token already: bool [D]."""
         tokens = self.tokens
-        if tokens.details.get("documents_ending_with") == {str(self.eos): 0}:
+        if tokens.details.get("ends_with_eos") == 0 and self.eos == tokens.special.eos:
             return np.zeros(len(tokens), np.bool_)
         found = np.zeros(len(tokens), np.bool_)
         ends_with(
@@ -66,6 +66,22 @@ class Streams:
     def eos_added(self) -> int:
         """End tokens that were added."""
         return self.num_positions - self.tokens.num_tokens
+
+    def ids(self, begin: int, end: int) -> NDArray[np.int64]:
+        """Return the ids of the documents ``begin`` to ``end - 1``, joined, end tokens included."""
+        tokens, offsets = self.tokens, self.document_offsets
+        joined = np.empty(int(offsets[end] - offsets[begin]), np.int64)
+        copy_documents(
+            begin,
+            tokens.offsets,
+            offsets,
+            tokens.shard_tokens,
+            tokens.addresses,
+            tokens.values[0][:0],
+            0 if self.eos is None else self.eos,
+            joined,
+        )
+        return joined
 
     def documents_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64 [R]: the document that holds each position."""

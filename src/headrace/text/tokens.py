@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ class Tokens:
     """int64 [M], ascending: tokens, counted over all documents, at which a sentence begins."""
     digest: str | None = None
     """Hexadecimal digest of the tokens where it is known; else they are read once for it, when asked for."""
+    folder: Path | None = None
+    """The store's folder, where plans are kept; None: they are kept in memory."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """What the store's manifest says of tokenizer and documents."""
 
@@ -125,6 +128,10 @@ class Tokens:
         _check_special(self.special)
         for name, shards in self.columns.items():
             _check_column(name, shards, self.values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs; addresses are of this one alone."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def __len__(self) -> int:
         """Return the number of documents."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -13,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
 from headrace.loading.space import Role
-from headrace.text.aligned import aligned_cut
-from headrace.text.cuts import Cut, StrideCut
+from headrace.text.cuts import Cut, ListedCut, StrideCut
+from headrace.text.cutting import cut_at
 from headrace.text.epoch import WindowEpoch
-from headrace.text.offsets import random_offsets
+from headrace.text.masking import Masking, mask_to_use
+from headrace.text.orders import OneLength, SeparateDocuments
+from headrace.text.planning import Plan, PlanRow
 from headrace.text.settings import (
     MLM,
     ROW_OUTPUTS,
@@ -25,11 +28,15 @@ from headrace.text.settings import (
     Pack,
     Positions,
     Settings,
+    Shared,
     Tail,
+    buckets_of,
     check_outputs,
 )
 from headrace.text.streams import Streams, eos_to_add, pad_to_use
+from headrace.text.summary import Summary, summarize
 from headrace.text.tokens import Tokens
+from headrace.text.warning import warnings_of
 
 SPAN_OUTPUTS = ("start_positions", "end_positions")
 """Outputs that ``spans`` adds, int64 [B]."""
@@ -110,9 +117,7 @@ class Windows:
         mask_dtype: Literal["int64", "bool"] = "int64",
     ) -> None:
         self.tokens = as_tokens(tokens)
-        self.settings = Settings(
-            window=window,  # type: ignore[arg-type]
-            stride=window if stride is None else stride,  # type: ignore[arg-type]
+        shared = Shared(
             pack=pack,
             tail=tail,
             min_remainder=min_remainder,
@@ -126,37 +131,48 @@ class Windows:
             separate_documents=separate_documents,
             mask_dtype=mask_dtype,
         )
+        self.shared = shared
+        self.buckets = buckets_of(window, stride, shared)
         self.streams = Streams(self.tokens, eos_to_add(self.tokens, eos, pack), joined=pack == "concat")
         self.pad_id = pad_to_use(self.tokens, pad_id, eos)
         self.spans = None if spans is None else check_spans(spans, self.tokens, pack)
+        if objective is not None:
+            mask_to_use(self.tokens, objective)
+        self._warn()
+
+    @property
+    def settings(self) -> Settings:
+        """What was declared; of several window lengths, the first."""
+        return self.buckets[0]
 
     def __len__(self) -> int:
         """Return the number of windows; with ``offset="random"`` of epoch 0 under seed 0."""
         return len(self._cut(0, 0))
 
     def __repr__(self) -> str:
-        settings = self.settings
-        return f"Windows({len(self):,} × {settings.window}, stride={settings.stride}, pack={settings.pack!r})"
+        lengths = [settings.window for settings in self.buckets]
+        window = lengths[0] if len(lengths) == 1 else lengths
+        return (
+            f"Windows({len(self):,} × {window}, stride={self.settings.stride}, pack={self.settings.pack!r})"
+        )
 
     @cached_property
     def fingerprint(self) -> str:
         """Hexadecimal digest of the tokens and of every argument that changes a window."""
         digest = xxhash.xxh3_128(self.tokens.fingerprint.encode())
-        digest.update(repr((self.settings, self.streams.eos, self.pad_id)).encode())
+        plain = [settings.without_function() for settings in self.buckets]
+        digest.update(repr((plain, self.streams.eos, self.pad_id)).encode())
         if self.spans is not None:
             digest.update(self.spans.tobytes())
+        if isinstance(self.settings.stride, DynamicStride):
+            digest.update(self._fixed_cut.runs(np.arange(len(self))).position.tobytes())
         return digest.hexdigest()
 
     @property
     def fill(self) -> Mapping[str, float]:
         """What stands in a filling row: padding, no label, no document."""
-        return {
-            "input_ids": self.pad_id,
-            "labels": IGNORED,
-            "document": -1,
-            "start_positions": -1,
-            "end_positions": -1,
-        }
+        absent = dict.fromkeys(("document", *SPAN_OUTPUTS), -1)
+        return {"input_ids": self.pad_id, "labels": IGNORED, **absent}
 
     @property
     def roles(self) -> Mapping[str, Role]:
@@ -166,27 +182,75 @@ class Windows:
         return roles
 
     def at(self, seed: int, epoch: int) -> WindowEpoch:
-        """Return the windows of one epoch."""
-        return WindowEpoch(self._cut(seed, epoch), self.streams, self.settings, self.pad_id, self.spans)
+        """Return the windows of one epoch.
+
+        A fixed stride costs nothing, and a plan is made once. ``offset="random"`` takes one
+        pass over the documents' lengths, and 8 bytes a document.
+        """
+        objective = self.settings.objective
+        masking = None if objective is None else Masking.at(self.streams, objective, seed, epoch)
+        cut = self._cut(seed, epoch)
+        return WindowEpoch(cut, self.streams, self.settings, self.pad_id, masking, self.spans)
+
+    def order(self) -> Any:
+        """Return the order that these windows need, or None where any will do.
+
+        Several window lengths need one in which a batch holds one length;
+        ``separate_documents`` one in which no document comes twice in a batch.
+        """
+        if len(self.buckets) > 1:
+            windows = tuple(settings.window for settings in self.buckets)
+            return OneLength(self._rows_by_bucket, windows)
+        if self.settings.separate_documents:
+            return SeparateDocuments(self._rows_by_document, self.settings.window)
+        return None
+
+    def summary(self, seed: int = 0, epoch: int = 0) -> Summary:
+        """Count what the windows of an epoch hold and what they leave out."""
+        return summarize(self.at(seed, epoch))
+
+    def plan(self, windows: Sequence[int], strides: Sequence[int] | None = None) -> Plan:
+        """Return what other windows and strides would cost on these tokens, all else being equal.
+
+        Args:
+            windows: Window lengths.
+            strides: Strides; those beyond a window are left out with it. None: the window's length.
+        """
+        pairs = [
+            (window, stride)
+            for window in windows
+            for stride in ([window] if strides is None else strides)
+            if stride <= window
+        ]
+        return Plan(tuple(PlanRow.of(*pair, self._summary_of(*pair)) for pair in pairs))
+
+    def _summary_of(self, window: int, stride: int) -> Summary:
+        """Count what the same tokens hold when they are cut otherwise."""
+        buckets = buckets_of(window, stride, self.shared)
+        return summarize(
+            WindowEpoch(cut_at(self.streams, buckets, 0, 0), self.streams, buckets[0], self.pad_id)
+        )
 
     def _cut(self, seed: int, epoch: int) -> Cut:
         if self.settings.offset != "random":
             return self._fixed_cut
-        streams = self.streams.offsets.size - 1
-        return self._cut_at(random_offsets(int(self.settings.stride), streams, seed, epoch))  # type: ignore[arg-type]
+        return cut_at(self.streams, self.buckets, seed, epoch)
 
     @cached_property
     def _fixed_cut(self) -> Cut:
-        return self._cut_at(np.array([self.settings.offset], np.int64))
+        return cut_at(self.streams, self.buckets, 0, 0)
 
-    def _cut_at(self, offsets: NDArray[np.int64]) -> Cut:
-        settings = self.settings
-        if settings.align is not None:
-            return aligned_cut(self.streams, settings, offsets)
-        assert isinstance(settings.stride, int)
-        return StrideCut(
-            self.streams, settings.window, settings.stride, offsets, settings.tail, settings.min_remainder
-        )
+    def _rows_by_bucket(self, seed: int, epoch: int) -> NDArray[np.int64]:
+        return np.array([rows for rows, _ in self.at(seed, epoch).rows_by_window()], np.int64)
+
+    def _rows_by_document(self, seed: int, epoch: int) -> NDArray[np.int64]:
+        cut = self._cut(seed, epoch)
+        assert isinstance(cut, StrideCut | ListedCut)
+        return np.diff(cut.cumulative)
+
+    def _warn(self) -> None:
+        for line in warnings_of(self.settings, self.streams, lambda: self._cut(0, 0)):
+            warnings.warn(line, UserWarning, stacklevel=3)
 
 
 def as_tokens(tokens: Any) -> Tokens:

@@ -1,0 +1,51 @@
+"""Windows of several lengths: every document cut at each, one bucket a length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from headrace.text.cuts import Cut, Integers, Runs
+
+
+@dataclass(frozen=True, eq=False)
+class BucketedCut:
+    """The rows of several cuts, one after the other; each row is one run.
+
+    window=[4, 8]    rows 0 .. n4 - 1 of 4 tokens, then n4 .. n4 + n8 - 1 of 8
+    """
+
+    cuts: tuple[Cut, ...]
+
+    @cached_property
+    def bounds(self) -> Integers:
+        """int64 [number of cuts + 1], the rows before each cut."""
+        return np.cumsum([0, *(len(cut) for cut in self.cuts)], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return int(self.bounds[-1])
+
+    def buckets(self, indices: Integers) -> Integers:
+        """Return int64 [B], the cut of each row."""
+        return np.searchsorted(self.bounds, indices, side="right") - 1
+
+    def width(self, indices: Integers) -> int:
+        """Return the tokens in the longest of the rows; of the shortest window where there are none."""
+        present = np.unique(self.buckets(indices)).tolist()
+        return max((self.cuts[bucket].width(indices) for bucket in present), default=self._shortest)
+
+    @property
+    def _shortest(self) -> int:
+        return min(cut.width(np.empty(0, np.int64)) for cut in self.cuts)
+
+    def runs(self, indices: Integers) -> Runs:
+        """Return one run a row."""
+        buckets = self.buckets(indices)
+        position, size, seen = np.empty((3, indices.size), np.int64)
+        for bucket in np.unique(buckets).tolist():
+            rows = buckets == bucket
+            runs = self.cuts[bucket].runs(indices[rows] - self.bounds[bucket])
+            position[rows], size[rows], seen[rows] = runs.position, runs.size, runs.seen
+        return Runs(np.arange(indices.size + 1), position, size, seen)

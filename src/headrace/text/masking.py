@@ -1,0 +1,83 @@
+"""The masked-language-model objective over windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.errors import TextError
+from headrace.kernels.masking import mask_tokens
+from headrace.kernels.rng import stream_key
+from headrace.loading.space import Batch
+from headrace.text.cuts import Integers, Runs
+from headrace.text.settings import MLM
+from headrace.text.streams import Streams, check_id
+from headrace.text.tokens import Tokens
+
+WORD_STARTS = "word_starts"
+"""The parallel column that is 1 on the first token of each word."""
+_STREAM = "masked tokens"
+_NO_WORDS = np.zeros(0, np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Masking:
+    """What hides tokens in one epoch."""
+
+    streams: Streams
+    objective: MLM
+    mask_id: int
+    key: np.uint64
+
+    @classmethod
+    def at(cls, streams: Streams, objective: MLM, seed: int, epoch: int) -> Masking:
+        """Return the masking of one epoch: every epoch hides other tokens."""
+        mask_id = mask_to_use(streams.tokens, objective)
+        return cls(streams, objective, mask_id, stream_key(seed, epoch, _STREAM))
+
+    def apply(self, batch: Batch, runs: Runs, documents: Integers) -> None:
+        """Hide tokens of ``input_ids``, and write ``labels``, both in place."""
+        tokens, whole_word = self.streams.tokens, self.objective.whole_word
+        words: NDArray[np.uint8] = tokens.columns[WORD_STARTS][0] if whole_word else _NO_WORDS
+        mask_tokens(
+            runs.row_runs,
+            runs.position,
+            runs.size,
+            documents,
+            tokens.offsets,
+            self.streams.document_offsets,
+            tokens.shard_tokens,
+            tokens.column_addresses[WORD_STARTS] if whole_word else tokens.addresses,
+            words[:0],
+            whole_word,
+            self.key,
+            np.uint64(round(self.objective.probability * 2**32)),
+            self.mask_id,
+            tokens.special.vocab_size,
+            batch["input_ids"],
+            batch["labels"],
+        )
+
+
+def mask_to_use(tokens: Tokens, objective: MLM) -> int:
+    """Return the id that hides a token, after checking that the tokens can be masked.
+
+    Raises:
+        TextError: No mask token, no vocabulary size or no word starts are known.
+    """
+    if tokens.special.vocab_size is None:
+        raise TextError(
+            "MLM replaces a tenth of the chosen tokens by random ids, and the tokens do not say how many "
+            "ids there are. Give Tokens a vocab_size."
+        )
+    if objective.whole_word and WORD_STARTS not in tokens.columns:
+        raise TextError(
+            f"MLM(whole_word=True): the tokens carry no column {WORD_STARTS!r}. "
+            "Make it with tokenize(..., words=True)."
+        )
+    mask_id = tokens.special.mask if objective.mask_id is None else objective.mask_id
+    if mask_id is None:
+        raise TextError("MLM: the tokens declare no mask token. Give its id: MLM(mask_id=...).")
+    return check_id("mask_id", mask_id, tokens)

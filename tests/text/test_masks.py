@@ -1,0 +1,58 @@
+"""Attention masks and sequence lengths, by hand and against definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.errors import TextError
+from headrace.text import cu_seqlens, document_mask
+
+torch = pytest.importorskip("torch")
+
+
+@st.composite
+def segments(draw: st.DrawFn) -> np.ndarray:
+    width = draw(st.integers(1, 8))
+    rows = draw(st.lists(st.lists(st.integers(1, 4), max_size=4), max_size=4))
+    filled = [[n + 1 for n, size in enumerate(row) for _ in range(size)][:width] for row in rows]
+    return np.array([row + [0] * (width - len(row)) for row in filled], np.int64).reshape(-1, width)
+
+
+@given(segments(), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_a_query_sees_its_own_document_and_padding_sees_itself(rows: np.ndarray, causal: bool) -> None:
+    mask = document_mask(rows, causal=causal)
+    assert mask.dtype == np.bool_
+    assert mask.shape == (len(rows), 1, rows.shape[1], rows.shape[1])
+    for row, allowed in zip(rows, mask[:, 0], strict=True):
+        for query, a in enumerate(row):
+            for key, b in enumerate(row):
+                right = query == key if a == 0 else a == b and (not causal or key <= query)
+                assert allowed[query, key] == right
+    np.testing.assert_array_equal(document_mask(torch.tensor(rows), causal=causal).numpy(), mask)
+
+
+@given(segments())
+@settings(max_examples=100, deadline=None)
+def test_lengths_are_those_of_the_segments(rows: np.ndarray) -> None:
+    cumulative, longest, indices = cu_seqlens(torch.tensor(rows))
+    sizes = [int((row == segment).sum()) for row in rows for segment in np.unique(row[row > 0])]
+    assert cumulative.dtype == np.int32
+    assert cumulative.tolist() == [0, *np.cumsum(sizes).tolist()]
+    assert longest == max(sizes, default=0)
+    np.testing.assert_array_equal(rows.reshape(-1)[indices], rows[rows > 0])
+
+
+def test_row_borders_are_always_cut() -> None:
+    found = cu_seqlens(np.array([[1, 1, 2, 0], [1, 1, 1, 2]]))
+    assert found.cu_seqlens.tolist() == [0, 2, 3, 6, 7]
+    assert found.indices.tolist() == [0, 1, 2, 4, 5, 6, 7]
+    assert found.max_seqlen == 3
+
+
+def test_another_shape_is_refused() -> None:
+    with pytest.raises(TextError, match=r"expected \[B, W\]"):
+        document_mask(np.array([1, 2]))

@@ -1,0 +1,72 @@
+"""Orders that windows need: one length a batch, no document twice in a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.errors import OrderError
+from headrace.order.sampler import Budget
+from headrace.text.orders import OneLength, SeparateDocuments
+
+
+def walk(order: Any, batch: int) -> list[list[int]]:
+    """Return the global batches of an epoch."""
+    size = len(order)
+    cuts = order.cuts if order.cuts is not None else [*range(0, size, batch), size]
+    found = []
+    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        positions = np.arange(start, stop, dtype=np.int64)
+        found.append(order.indices(positions, int(start), int(stop)).tolist())
+    return found
+
+
+@given(st.lists(st.integers(0, 6), max_size=12), st.integers(1, 9), st.integers(0, 3))
+@settings(max_examples=200, deadline=None)
+def test_no_document_comes_twice_in_a_batch(counts: list[int], batch: int, seed: int) -> None:
+    total = sum(counts)
+    sampler = SeparateDocuments(lambda *_: np.array(counts, np.int64), window=8)
+    batches = -(-total // batch)
+    limit = batches if total % batch == 0 or batches == 1 else batches - 1
+    if max(counts, default=0) > max(limit, 0):
+        with pytest.raises(OrderError, match="separate_documents=True: document"):
+            sampler.at(total, seed, 0, Budget(batch))
+        return
+    found = walk(sampler.at(total, seed, 0, Budget(batch)), batch)
+    assert sorted(index for rows in found for index in rows) == list(range(total))
+    document = np.repeat(np.arange(len(counts)), counts)
+    for rows in found:
+        assert len(set(document[rows].tolist())) == len(rows)
+
+
+def test_documents_are_shuffled_by_seed_and_epoch() -> None:
+    sampler = SeparateDocuments(lambda *_: np.full(40, 2, np.int64), window=8)
+    orders = [walk(sampler.at(80, *at, Budget(8)), 8) for at in ((0, 0), (0, 0), (0, 1), (1, 0))]
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+    assert orders[0] != orders[3]
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=4), st.integers(1, 7), st.integers(0, 3))
+@settings(max_examples=150, deadline=None)
+def test_a_batch_holds_one_length(counts: list[int], batch: int, seed: int) -> None:
+    sampler = OneLength(lambda *_: np.array(counts, np.int64), tuple(range(1, len(counts) + 1)))
+    order = sampler.at(sum(counts), seed, 0, Budget(batch))
+    found = walk(order, batch) if len(order) else []
+    bucket = np.repeat(np.arange(len(counts)), counts)
+    assert sorted(index for rows in found for index in rows) == list(range(sum(counts)))
+    for rows in found:
+        assert len(rows) <= batch
+        assert len(set(bucket[rows].tolist())) == 1
+
+
+def test_a_token_budget_gives_short_windows_larger_batches() -> None:
+    sampler = OneLength(lambda *_: np.array([16, 8], np.int64), (4, 8))
+    found = walk(sampler.at(24, 0, 0, Budget(None, tokens=32)), 0)
+    assert sorted(len(rows) for rows in found) == [4, 4, 8, 8]
+    with pytest.raises(OrderError, match="raise max_tokens"):
+        sampler.at(24, 0, 0, Budget(None, tokens=7))
