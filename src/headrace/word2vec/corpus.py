@@ -1,0 +1,279 @@
+"""A corpus: sentences of word ids as flat arrays and offsets, in memory or memory-mapped.
+
+sentences   [the cat sat]  [a dog]
+ids          5   9   7      3  8          any unsigned dtype, kept where it lies
+offsets      0              3      5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+from numpy.typing import ArrayLike, NDArray
+
+from headrace.arrays import list_borders, numbers_of
+from headrace.errors import CorpusError, did_you_mean
+from headrace.fit.vocabulary import Vocabulary
+from headrace.kernels.skipgram import count_tokens
+
+COLUMN = "input_ids"
+
+
+@runtime_checkable
+class TokenStore(Protocol):
+    """Documents of token ids over shards: what ``headrace.text`` opens; sentences are optional."""
+
+    @property
+    def values(self) -> tuple[NDArray[Any], ...]:
+        """Unsigned integers, the ids of each shard."""
+        ...
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """int64 [D + 1], where each document begins, counted over all shards."""
+        ...
+
+    @property
+    def sentence_starts(self) -> NDArray[np.int64] | None:
+        """Tokens, counted over all shards, at which a sentence begins."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the tokens."""
+        ...
+
+
+@runtime_checkable
+class ArrowColumns(Protocol):
+    """A table of named Arrow columns: a ``Dataset``."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """The columns' names."""
+        ...
+
+
+Sentences: TypeAlias = Iterable[Sequence[str]] | pa.Array | pa.ChunkedArray
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """Whole sentences of word ids in one flat array."""
+
+    ids: NDArray[np.unsignedinteger[Any]]
+    """Unsigned integers [T]: never copied, so that a memory map stays one."""
+    offsets: NDArray[np.int64]
+    """int64 [N + 1], ascending places in ``ids``: where sentences begin and end."""
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of all sentences."""
+        return int(self.offsets[-1] - self.offsets[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sentences of word ids over one or several shards; a window never leaves its sentence."""
+
+    shards: tuple[Shard, ...]
+    """In order; a token's number counts over all shards, UNKNOWN included."""
+    digest: str | None = None
+    """What identifies the ids where it is known; else they are read once for it."""
+
+    @classmethod
+    def from_arrays(cls, ids: NDArray[np.integer[Any]], offsets: ArrayLike) -> Corpus:
+        """Wrap flat ids, in memory or a memory map, without a copy.
+
+        Args:
+            ids: Integers [T], word ids by a vocabulary.
+            offsets: int64 [N + 1], ascending, within ``[0, T]``: where sentences begin and end.
+
+        Raises:
+            CorpusError: The arrays do not fit together.
+        """
+        return cls((_shard(ids, offsets),))
+
+    @classmethod
+    def from_sentences(cls, sentences: Sentences, vocabulary: Vocabulary) -> Corpus:
+        """Encode sentences of words.
+
+        Args:
+            sentences: Lists of words, or an Arrow list array of strings such as
+                ``read_sentences`` gives.
+            vocabulary: Gives the ids; words that it does not hold become UNKNOWN.
+
+        Raises:
+            CorpusError: A sentence is one text, not a list of words.
+        """
+        lists = _arrow_lists(sentences)
+        offsets, words = list_borders(lists)
+        return cls.from_arrays(vocabulary.encode(words).astype(_id_dtype(len(vocabulary))), offsets)
+
+    @classmethod
+    def from_arrow(cls, column: pa.Array | pa.ChunkedArray, vocabulary: Vocabulary) -> Corpus:
+        """Take a column of sentences: lists of word ids as they are, lists of words encoded.
+
+        Raises:
+            CorpusError: The column holds neither.
+        """
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        if not _is_list(column.type):
+            raise CorpusError(
+                f"the corpus is a column of {column.type}; needed are lists of word ids or of words. "
+                "Split each text into words first, with read_sentences for instance."
+            )
+        if pa.types.is_integer(column.type.value_type):
+            return cls(tuple(_arrow_shard(chunk) for chunk in chunks))
+        return cls.from_sentences(column, vocabulary)
+
+    @classmethod
+    def from_tokens(cls, tokens: TokenStore) -> Corpus:
+        """See a token store as sentences: borders are its documents and, where it has them, its sentences."""
+        starts = tokens.sentence_starts
+        borders = tokens.offsets if starts is None else np.union1d(tokens.offsets, starts)
+        ends = list(accumulate(len(values) for values in tokens.values))
+        shards = []
+        for values, end in zip(tokens.values, ends, strict=True):
+            first = end - len(values)
+            inside = borders[np.searchsorted(borders, first) : np.searchsorted(borders, end, side="right")]
+            shards.append(_shard(values, inside - first))
+        return cls(tuple(shards), tokens.fingerprint)
+
+    @cached_property
+    def num_tokens(self) -> int:
+        """Tokens of all sentences, UNKNOWN included."""
+        return sum(shard.num_tokens for shard in self.shards)
+
+    @cached_property
+    def num_sentences(self) -> int:
+        """Sentences, empty ones included."""
+        return sum(len(shard.offsets) - 1 for shard in self.shards)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 [N], tokens of each sentence, UNKNOWN included."""
+        return np.concatenate([np.diff(shard.offsets) for shard in self.shards])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal digest of ids and borders."""
+        if self.digest is not None:
+            return self.digest
+        digest = xxhash.xxh3_128()
+        for shard in self.shards:
+            ids = shard.ids[shard.offsets[0] : shard.offsets[-1]]
+            digest.update(f"{ids.dtype.str}{len(ids)};{len(shard.offsets)};".encode())
+            digest.update(np.ascontiguousarray(ids).data if len(ids) else b"")
+            digest.update((shard.offsets - shard.offsets[0]).data)
+        return digest.hexdigest()
+
+    def counts(self, size: int) -> NDArray[np.int64]:
+        """Count every id in one pass.
+
+        Args:
+            size: Number of ids; the vocabulary's length.
+
+        Returns:
+            int64 [size].
+
+        Raises:
+            CorpusError: An id is not below ``size``.
+        """
+        counts = np.zeros(size, np.int64)
+        first = 0
+        for shard in self.shards:
+            ids = shard.ids[shard.offsets[0] : shard.offsets[-1]]
+            wrong = count_tokens(ids, counts)
+            if wrong >= 0:
+                raise CorpusError(
+                    f"token {first + wrong} of the corpus has id {ids[wrong]}; the vocabulary has ids 0 to "
+                    f"{size - 1}. Give the vocabulary that the corpus was encoded with."
+                )
+            first += len(ids)
+        return counts
+
+
+def as_corpus(source: Any, vocabulary: Vocabulary, column: str = COLUMN) -> Corpus:
+    """Return a corpus of whatever holds sentences.
+
+    Args:
+        source: A ``Corpus``, a token store, a ``Dataset`` with a column of lists, an Arrow list
+            array, or lists of words.
+        vocabulary: Gives the ids of words.
+        column: The column of a ``Dataset``.
+
+    Raises:
+        CorpusError: The source holds no sentences.
+    """
+    if isinstance(source, Corpus):
+        return source
+    if isinstance(source, TokenStore):
+        return Corpus.from_tokens(source)
+    if isinstance(source, ArrowColumns):
+        return Corpus.from_arrow(_column_of(source, column), vocabulary)
+    if isinstance(source, pa.Array | pa.ChunkedArray):
+        return Corpus.from_arrow(source, vocabulary)
+    return Corpus.from_sentences(source, vocabulary)
+
+
+def _column_of(dataset: Any, column: str) -> pa.ChunkedArray:
+    if column not in dataset.column_names:
+        raise CorpusError(
+            f"the dataset has no column '{column}'.{did_you_mean(column, dataset.column_names)}"
+            " Name the column of sentences: SkipGram(dataset, vocabulary, column=...)."
+        )
+    return dataset.with_format("arrow")[:].column(column)
+
+
+def _arrow_lists(sentences: Sentences) -> pa.Array:
+    if isinstance(sentences, pa.ChunkedArray):
+        return sentences.combine_chunks()
+    if isinstance(sentences, pa.Array):
+        return sentences
+    rows = list(sentences)
+    for number, row in enumerate(rows):
+        if isinstance(row, str):
+            raise CorpusError(
+                f"sentence {number} is one text, {row[:40]!r}; needed is a list of words (str.split)."
+            )
+    return pa.array(rows, pa.large_list(pa.large_string()))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _arrow_shard(array: pa.Array) -> Shard:
+    offsets, values = list_borders(array)
+    if values.null_count:
+        raise CorpusError(f"{values.null_count} word ids of the corpus are null; give UNKNOWN's id instead.")
+    return _shard(numbers_of(values), offsets)
+
+
+def _shard(ids: NDArray[np.integer[Any]], offsets: ArrayLike) -> Shard:
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise CorpusError(f"ids are {ids.dtype} of shape {ids.shape}; needed is one row of integers.")
+    borders = np.ascontiguousarray(offsets, np.int64)
+    if len(borders) == 0 or borders[0] < 0 or borders[-1] > len(ids) or (np.diff(borders) < 0).any():
+        raise CorpusError(
+            f"offsets run from {borders[:1]} to {borders[-1:]} for {len(ids)} ids; needed are ascending "
+            f"places in [0, {len(ids)}], one more than there are sentences."
+        )
+    return Shard(_unsigned(ids), borders)
+
+
+def _unsigned(ids: NDArray[np.integer[Any]]) -> NDArray[np.unsignedinteger[Any]]:
+    """See the ids as unsigned, without a copy; a negative one becomes too large, which counting reports."""
+    return np.ascontiguousarray(ids).view(f"u{ids.itemsize}")
+
+
+def _id_dtype(size: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint16 if size <= 1 << 16 else np.uint32

@@ -1,0 +1,194 @@
+"""Text with one sentence a line, words between white space: Arrow lists, or a corpus and its vocabulary."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headrace.arrays import large_strings, list_borders
+from headrace.errors import SourceError
+from headrace.fit.rules import Rules
+from headrace.fit.vocabulary import Vocabulary
+from headrace.parse.interner import Interner
+from headrace.sources.encodings import Transcoder, is_utf8, utf8_mark_length
+from headrace.sources.files import SourceFile, find_files
+from headrace.sources.streams import CutOff, decompressed
+from headrace.word2vec.corpus import Corpus
+
+Files = str | Path | Iterable[str | Path]
+
+OWN_UNKNOWN = "<unk>"
+"""How text files write UNKNOWN themselves."""
+
+_NEWLINE = ord("\n")
+_LARGEST_SPACE = ord(" ")
+_BLOCK_BYTES = 1 << 20
+_MAPPED_IDS = 1 << 22
+
+
+def read_sentences(files: Files, encoding: str = "utf-8") -> pa.LargeListArray:
+    """Read texts of one sentence a line; words stand between blanks, tabs or other ASCII white space.
+
+    Args:
+        files: Paths, globs or URLs; plain, gzip, zstd, bzip2 or xz.
+        encoding: Of the texts, such as ``"latin-1"``.
+
+    Returns:
+        One list of words (large_string) for each line; an empty line is an empty list.
+
+    Raises:
+        SourceError: A file is missing, damaged, or not in that encoding.
+    """
+    empty = pa.array([], pa.large_list(pa.large_string()))
+    return pa.concat_arrays([empty, *sentence_blocks(files, encoding)])
+
+
+def read_corpus(
+    files: Files,
+    min_count: int = 5,
+    max_size: int | None = None,
+    *,
+    encoding: str = "utf-8",
+    scratch: Path | str | None = None,
+) -> tuple[Corpus, Vocabulary]:
+    """Read texts of one sentence a line into word ids, and fit the vocabulary, in one pass.
+
+    A literal ``<unk>`` counts as UNKNOWN, and is no word.
+
+    Args:
+        files: Paths, globs or URLs; plain, gzip, zstd, bzip2 or xz.
+        min_count: Words counted fewer times become UNKNOWN.
+        max_size: At most so many words, the most frequent ones; ``None``: no limit.
+        encoding: Of the texts, such as ``"latin-1"``.
+        scratch: Folder for an unnamed file that holds the ids, 4 bytes a token; ``None``: memory.
+
+    Returns:
+        The corpus, and a vocabulary with PAD 0 and UNKNOWN 1.
+
+    Raises:
+        SourceError: A file is missing, damaged, or not in that encoding.
+    """
+    rules = Rules(min_count=min_count, max_size=max_size)
+    rules.check()
+    interner, lengths = Interner(), [np.zeros(1, np.int64)]
+    codes = _collected(_coded(sentence_blocks(files, encoding), interner, lengths), scratch)
+    counts = _counts(codes, len(interner))
+    vocabulary = _ranked(interner.values(), counts, rules)
+    _replace(codes, vocabulary.encode(interner.values()).astype(np.uint32))
+    return Corpus.from_arrays(codes, np.cumsum(np.concatenate(lengths))), vocabulary
+
+
+def sentence_blocks(
+    files: Files, encoding: str = "utf-8", block_bytes: int = _BLOCK_BYTES
+) -> Iterator[pa.LargeListArray]:
+    """Yield the sentences of texts, about ``block_bytes`` of text at a time; see ``read_sentences``."""
+    patterns = [files] if isinstance(files, str | Path) else files
+    for file in find_files([str(pattern) for pattern in patterns]):
+        for number, block in enumerate(_whole_lines(_pieces(file, encoding), block_bytes)):
+            sentences = split_sentences(block)
+            try:
+                sentences.validate(full=True)
+            except pa.ArrowInvalid:
+                raise SourceError(
+                    f"{file.name}: block {number} of {block_bytes} bytes is not valid {encoding}. "
+                    "Give the text's encoding, encoding='latin-1' for instance."
+                ) from None
+            yield sentences
+
+
+def split_sentences(content: bytes) -> pa.LargeListArray:
+    """Split UTF-8 bytes at newlines into sentences, and at ASCII white space into words."""
+    letters = np.frombuffer(content, np.uint8)
+    inside = letters > _LARGEST_SPACE
+    edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
+    begins, ends = edges[::2], edges[1::2]
+    words = large_strings(letters[inside], np.concatenate([[0], np.cumsum(ends - begins)]))
+    return pa.LargeListArray.from_arrays(pa.array(_sentence_offsets(letters, begins)), words)
+
+
+def _sentence_offsets(letters: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64 [N + 1], the words before each line; what follows the last newline is a line too."""
+    newlines = np.flatnonzero(letters == _NEWLINE)
+    unfinished = len(letters) > 0 and letters[-1] != _NEWLINE
+    ends = np.append(newlines, len(letters)) if unfinished else newlines
+    return np.concatenate([[0], np.searchsorted(begins, ends)])
+
+
+def _pieces(file: SourceFile, encoding: str) -> Iterator[bytes]:
+    """Yield a file's text as UTF-8, without a byte-order mark."""
+    transcoder = None
+    first = True
+    try:
+        for piece in decompressed(file):
+            if first and is_utf8(encoding):
+                piece = piece[utf8_mark_length(piece) :]
+            elif first:
+                transcoder = Transcoder(encoding, piece)
+                piece = piece[transcoder.mark_length :]
+            first = False
+            yield piece if transcoder is None else transcoder.decode(piece, final=False)
+    except CutOff as error:
+        raise SourceError(f"{file.name}: {error}. Fetch the file again.") from None
+    if transcoder is not None:
+        yield transcoder.decode(b"", final=True)
+
+
+def _whole_lines(pieces: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
+    """Join pieces into blocks of whole lines, each of about ``block_bytes``."""
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end and size + len(piece) >= block_bytes:
+            yield b"".join([*held, piece[:end]])
+            held, size, piece = [], 0, piece[end:]
+        held.append(piece)
+        size += len(piece)
+    if size:
+        yield b"".join(held)
+
+
+def _coded(
+    blocks: Iterable[pa.LargeListArray], interner: Interner, lengths: list[NDArray[np.int64]]
+) -> Iterator[NDArray[np.uint32]]:
+    """Yield a code for each word; the sentences' lengths go to ``lengths``."""
+    for block in blocks:
+        offsets, words = list_borders(block)
+        lengths.append(np.diff(offsets))
+        yield interner.intern(words)
+
+
+def _collected(arrays: Iterator[NDArray[np.uint32]], scratch: Path | str | None) -> NDArray[np.uint32]:
+    """Join the arrays, in memory or in an unnamed file of a folder."""
+    if scratch is None:
+        return np.concatenate([np.empty(0, np.uint32), *arrays])
+    with tempfile.TemporaryFile(dir=scratch) as file:
+        for array in arrays:
+            array.tofile(file)
+        file.flush()
+        return np.memmap(file, np.uint32, "r+") if file.tell() else np.empty(0, np.uint32)
+
+
+def _counts(codes: NDArray[np.uint32], size: int) -> NDArray[np.int64]:
+    counts = np.zeros(size, np.int64)
+    for begin in range(0, len(codes), _MAPPED_IDS):
+        counts += np.bincount(codes[begin : begin + _MAPPED_IDS], minlength=size)
+    return counts
+
+
+def _replace(codes: NDArray[np.uint32], ids: NDArray[np.uint32]) -> None:
+    """Turn codes into ids in place."""
+    for begin in range(0, len(codes), _MAPPED_IDS):
+        codes[begin : begin + _MAPPED_IDS] = ids[codes[begin : begin + _MAPPED_IDS]]
+
+
+def _ranked(words: pa.Array, counts: NDArray[np.int64], rules: Rules) -> Vocabulary:
+    """Rank counted words; a literal ``<unk>`` is counted as UNKNOWN."""
+    own = np.array([word == OWN_UNKNOWN for word in words.to_pylist()], bool)
+    known = words.filter(pa.array(~own))
+    return Vocabulary.from_counts(known, counts[~own], rules, {rules.unknown_id: int(counts[own].sum())})

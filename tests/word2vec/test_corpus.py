@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.errors import CorpusError
+from headrace.fit.vocabulary import Vocabulary
+from headrace.word2vec import Corpus
+from headrace.word2vec.corpus import as_corpus
+
+SENTENCES = [["a", "b", "a"], [], ["c", "a"], ["z"]]
+VOCABULARY = Vocabulary.fit(["a", "a", "a", "b", "b", "c"])
+IDS = [[2, 3, 2], [], [4, 2], [1]]
+
+
+def ids_of(corpus: Corpus) -> list[list[int]]:
+    return [
+        shard.ids[begin:end].tolist()
+        for shard in corpus.shards
+        for begin, end in zip(shard.offsets[:-1], shard.offsets[1:], strict=True)
+    ]
+
+
+class Table:
+    """The part of a Dataset that a corpus reads."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self.column_names = table.column_names
+
+    def with_format(self, kind: str) -> Table:
+        assert kind == "arrow"
+        return self
+
+    def __getitem__(self, rows: slice) -> pa.Table:
+        return self.table
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SENTENCES,
+        iter(SENTENCES),
+        [tuple(row) for row in SENTENCES],
+        pa.array(SENTENCES),
+        pa.array(SENTENCES, pa.large_list(pa.large_string())),
+        pa.chunked_array([SENTENCES[:1], SENTENCES[1:]]),
+        pa.array(IDS, pa.list_(pa.uint16())),
+        pa.array([[9], *IDS], pa.list_(pa.int64()))[1:],
+        pa.chunked_array([IDS[:2], IDS[2:]], pa.list_(pa.uint32())),
+        Table(pa.table({"input_ids": IDS})),
+        Corpus.from_arrays(np.array([2, 3, 2, 4, 2, 1], np.uint8), [0, 3, 3, 5, 6]),
+    ],
+)
+def test_every_form_of_a_corpus_is_the_same(source: object) -> None:
+    corpus = as_corpus(source, VOCABULARY)
+    assert ids_of(corpus) == IDS
+    assert (corpus.num_tokens, corpus.num_sentences) == (6, 4)
+    assert corpus.lengths.tolist() == [3, 0, 2, 1]
+    assert corpus.counts(5).tolist() == [0, 1, 3, 1, 1]
+
+
+def test_another_column_and_its_nearest_name() -> None:
+    table = Table(pa.table({"words": SENTENCES}))
+    assert ids_of(as_corpus(table, VOCABULARY, column="words")) == IDS
+    with pytest.raises(CorpusError, match=r"no column 'wrods'. Did you mean 'words'"):
+        as_corpus(table, VOCABULARY, column="wrods")
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=6), st.data())
+def test_token_store_is_cut_at_documents_and_sentences(
+    documents: list[list[int]], data: st.DataObject
+) -> None:
+    flat = [token for document in documents for token in document]
+    offsets = np.cumsum([0, *map(len, documents)])
+    cut = data.draw(st.integers(0, len(documents)))
+    starts = sorted(data.draw(st.sets(st.integers(0, max(len(flat) - 1, 0))))) if flat else []
+    values = np.array(flat, np.uint16)
+    store = SimpleNamespace(
+        values=(values[: offsets[cut]], values[offsets[cut] :]),
+        offsets=offsets,
+        sentence_starts=np.array(starts, np.int64),
+        fingerprint="f00d",
+    )
+    corpus = Corpus.from_tokens(store)
+    borders = sorted({*offsets.tolist(), *starts})
+    expected = [flat[begin:end] for begin, end in pairwise(borders)]
+    assert [row for row in ids_of(corpus) if row] == expected
+    assert corpus.fingerprint == "f00d"
+
+
+def test_memory_map_stays_a_memory_map(tmp_path: Path) -> None:
+    np.arange(6, dtype=np.uint32).tofile(tmp_path / "ids")
+    ids = np.memmap(tmp_path / "ids", np.uint32, mode="r")
+    corpus = Corpus.from_arrays(ids, [0, 6])
+    assert np.shares_memory(corpus.shards[0].ids, ids)
+    assert corpus.counts(6).tolist() == [1] * 6
+
+
+def test_fingerprint_is_of_ids_and_borders() -> None:
+    ids = np.array([2, 3, 2, 4], np.uint16)
+    same = [
+        Corpus.from_arrays(ids, [0, 2, 4]),
+        Corpus.from_arrays(np.array([7, 2, 3, 2, 4], np.uint16), [1, 3, 5]),
+    ]
+    assert len({corpus.fingerprint for corpus in same}) == 1
+    others = [Corpus.from_arrays(ids, [0, 1, 4]), Corpus.from_arrays(ids[::-1].copy(), [0, 2, 4])]
+    assert len({corpus.fingerprint for corpus in [same[0], *others]}) == 3
+
+
+@pytest.mark.parametrize(
+    ("ids", "offsets", "message"),
+    [
+        (np.array([1.5]), [0, 1], "row of integers"),
+        (np.array([[1]]), [0, 1], "row of integers"),
+        (np.array([1, 2]), [0, 3], "offsets run from"),
+        (np.array([1, 2]), [-1, 2], "offsets run from"),
+        (np.array([1, 2]), [0, 2, 1], "offsets run from"),
+        (np.array([1, 2]), [], "offsets run from"),
+    ],
+)
+def test_arrays_that_do_not_fit(ids: np.ndarray, offsets: list[int], message: str) -> None:
+    with pytest.raises(CorpusError, match=message):
+        Corpus.from_arrays(ids, offsets)
+
+
+@pytest.mark.parametrize("wrong", [5, -1, 2**40])
+def test_id_outside_the_vocabulary_is_named_with_its_token_number(wrong: int) -> None:
+    corpus = Corpus(
+        (
+            *Corpus.from_arrays(np.array([1, 2]), [0, 2]).shards,
+            *Corpus.from_arrays(np.array([3, wrong]), [0, 2]).shards,
+        )
+    )
+    with pytest.raises(CorpusError, match="token 3 of the corpus has id"):
+        corpus.counts(5)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (["one text"], "sentence 0 is one text"),
+        (pa.array(["one text"]), "column of string"),
+        (pa.array([[1, None]]), "1 word ids of the corpus are null"),
+    ],
+)
+def test_what_is_no_corpus(source: object, message: str) -> None:
+    with pytest.raises(CorpusError, match=message):
+        as_corpus(source, VOCABULARY)
