@@ -87,7 +87,8 @@ def _vocabulary_references(draft: Draft) -> Iterator[Problem]:
 def _no_such_vocabulary(wanted: str, draft: Draft) -> str:
     vocabularies = draft.names("vocabularies")
     hint = did_you_mean(wanted, vocabularies)
-    if not hint and wanted in draft.names("features"):
+    other = draft.spec.features.get(wanted)
+    if not hint and isinstance(other, OnVocabulary) and other.vocabulary is None:
         hint = f" features.{wanted} has its vocabulary to itself; write [vocabularies.{wanted}] to share one."
     return f"there is no [vocabularies.{wanted}].{hint}"
 

@@ -21,6 +21,18 @@ _STAND_INS: dict[str, Any] = {
 }
 """What stands for a required key that is wrong; nothing is checked against it."""
 
+_STAND_INS_BY_KIND: dict[str, dict[str, Any]] = {
+    "sequence": {"max_length": 1},
+    "set": {"max_length": 1},
+    "weighted_set": {"max_length": 1},
+    "time": {"part": "hour"},
+    "cross": {"buckets": 2},
+    "hashed": {"buckets": 2},
+    "vector": {"dim": 1},
+    "attribution": {"window": "1us"},
+}
+"""The same for features and labels."""
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -28,7 +40,7 @@ class Draft:
 
     Attributes:
         spec: What is right.
-        broken: Tables, and entries of tables, that are written and wrong.
+        broken: Tables, entries of tables, and keys of either that are wrong.
     """
 
     spec: Spec
@@ -60,7 +72,16 @@ def key_of(place: Path) -> Path:
 def without(data: Mapping[Any, Any], cut: Iterable[Path]) -> dict[Any, Any]:
     """Return what a spec declares less some keys and parts, with stand-ins for what it must have."""
     sound = _less(data, cut)
+    for section in ("features", "labels"):
+        if isinstance(sound.get(section), Mapping):
+            sound[section] = {name: _completed(one) for name, one in sound[section].items()}
     return {**_STAND_INS, **sound}
+
+
+def _completed(declared: object) -> object:
+    if not isinstance(declared, Mapping) or not isinstance(declared.get("kind"), str):
+        return declared
+    return {**_STAND_INS_BY_KIND.get(declared["kind"], {}), **declared}
 
 
 def _less(data: Mapping[Any, Any], cut: Iterable[Path]) -> dict[Any, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import PlainValidator
 
 from headrace.spec.base import Declared, IdTexts, Text, one_of
-from headrace.spec.problems import Problem, quoted
+from headrace.spec.problems import Problem, ProblemsError, quoted, wrong
 from headrace.spec.times import Duration, Moment, declared_moment
 
 
@@ -63,7 +63,13 @@ class ClassLabel(ColumnLabel):
 
 
 def _observed_until(value: object) -> Moment | str:
-    return value if isinstance(value, str) and value in ("split", "log") else declared_moment(value)
+    if isinstance(value, str) and value in ("split", "log"):
+        return value
+    try:
+        return declared_moment(value)
+    except ProblemsError as error:
+        text = error.problems[0].text
+        raise wrong(f'expected "split", "log" or a time: {text}') from None
 
 
 class Attribution(LabelBase):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import ValidationError
 
 from headrace.errors import SpecError, did_you_mean
-from headrace.spec.problems import Path, Problem, from_validation, shown
+from headrace.spec.problems import Path, Problem, from_validation, on_one_line, shown
 from headrace.spec.toml import TomlError, parse_toml, where_keys_are
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ _Spec = TypeVar("_Spec", bound="Spec")
 
 def load_spec(made: type[_Spec], path: str | os.PathLike[str]) -> _Spec:
     """Return the spec that a TOML file declares; see ``Spec.load``."""
-    name = os.fspath(path)
-    content = _read(FilePath(path), name)
+    file = FilePath(os.fsdecode(path))
+    name = on_one_line(str(file))
+    content = _read(file, name)
     try:
         declared = parse_toml(content)
     except TomlError as mistake:
@@ -30,7 +31,7 @@ def load_spec(made: type[_Spec], path: str | os.PathLike[str]) -> _Spec:
     spec, problems = validated(made, declared)
     if spec is None:
         raise SpecError("\n".join(_with_lines(problems, name, where_keys_are(content.decode("utf-8-sig")))))
-    return in_folder(spec, FilePath(path).parent)
+    return in_folder(spec, file.parent)
 
 
 def _read(path: FilePath, name: str) -> bytes:

@@ -97,7 +97,7 @@ class Spec(Declared):
         for _ in range(2):
             try:
                 sound = handler(without(data, cut))
-                return Draft(sound, frozenset(path for path in cut if path == part_of(path)))
+                return Draft(sound, frozenset(cut))
             except ValidationError as error:
                 cut |= {part_of(problem.place) for problem in from_validation(error) if problem.place}
         return None

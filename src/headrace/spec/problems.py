@@ -94,6 +94,8 @@ def shown(value: object) -> str:
         return "a table"
     if value is None:
         return "nothing"
+    if isinstance(value, (list, tuple)) and not value:
+        return "an empty list"
     return _number_or_object(value)
 
 
@@ -119,7 +121,7 @@ def from_validation(error: ValidationError) -> Iterator[Problem]:
         if isinstance(cause, ProblemsError):
             yield from (problem.below(path) for problem in cause.problems)
         elif detail["type"] == "missing":
-            yield Problem(path[:-1], f"the key '{path[-1]}' is missing.")
+            yield Problem(path[:-1], f"the key '{path[-1]}' is missing.", at=path)
         else:
             yield Problem(path, f"expected {_expected(detail)}, found {shown(detail['input'])}.")
 
@@ -140,21 +142,23 @@ _EXPECTED = {
 }
 
 
+def _limit(number: float) -> str:
+    return str(int(number)) if number == int(number) else str(number)
+
+
 def _expected(detail: Any) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     match kind:
         case "literal_error":
             return str(context["expected"]).replace("'", '"')
         case "greater_than_equal":
-            return f"at least {context['ge']}"
+            return f"at least {_limit(context['ge'])}"
         case "greater_than":
-            return f"more than {context['gt']}"
+            return f"more than {_limit(context['gt'])}"
         case "less_than_equal":
-            return f"at most {context['le']}"
-        case "less_than":
-            return f"less than {context['lt']}"
+            return f"at most {_limit(context['le'])}"
         case "too_short":
-            return f"at least {context['min_length']} of them"
+            return f"a list of at least {context['min_length']}"
         case "string_too_short":
             return "a text that is not empty"
         case _:

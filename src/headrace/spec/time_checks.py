@@ -108,6 +108,8 @@ def _short_gaps(draft: Draft, split: TimeSplit) -> Iterator[Problem]:
     for name, label in draft.spec.labels.items():
         if gap is None or not isinstance(label, Attribution) or gap >= label.window // _MICROSECOND:
             continue
+        if ("labels", name, "window") in draft.broken:
+            continue
         short = duration_text(gap * _MICROSECOND)
         window = duration_text(label.window)
         yield Problem(

@@ -30,7 +30,7 @@ _DURATION_UNITS = {
     "ms": 1_000,
     "us": 1,
 }
-_DURATION_PART = r"(\d{1,15})(w|d|h|ms|us|m|s)"
+_DURATION_PART = r"(\d{1,18})(w|d|h|ms|us|m|s)"
 _DURATION = re.compile(rf"(?:{_DURATION_PART})+", re.ASCII)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)

@@ -76,7 +76,7 @@ def _placed(message: str, text: str) -> tuple[int, str]:
     found = _POSITION.search(message)
     if found is None:
         return 1, f"no TOML: {message}."
-    line = int(found[1]) if found[1] else text.count("\n") + 1
+    line = int(found[1]) if found[1] else text.rstrip().count("\n") + 1
     return line, f"no TOML: {message[: found.start()]}."
 
 
