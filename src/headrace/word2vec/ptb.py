@@ -13,6 +13,7 @@ from typing import Any
 
 from headrace.errors import CorpusError
 from headrace.fit.vocabulary import Vocabulary
+from headrace.loading.loader import Loader
 from headrace.word2vec.reading import read_corpus
 from headrace.word2vec.space import CenterSpace, SkipGram
 
@@ -104,10 +105,14 @@ class Batches:
     """
 
     def __init__(self, space: CenterSpace, batch_size: int, seed: int = 0) -> None:
-        from headrace.loading.loader import Loader
-
         self.loader = Loader(
-            space, batch_size, seed=seed, shuffle="global", rank=0, world_size=1, output="torch"
+            space,
+            batch_size=batch_size,
+            shuffle="global",
+            seed=seed,
+            rank=0,
+            world_size=1,
+            output="torch",
         )
         self._next_epoch = 0
 

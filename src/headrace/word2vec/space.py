@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -16,6 +17,7 @@ from headrace.errors import CorpusError
 from headrace.fit.vocabulary import Vocabulary
 from headrace.kernels.rng import stream_key
 from headrace.kernels.skipgram import keep_tokens, kept_lengths
+from headrace.loading.loader import Loader
 from headrace.loading.space import Role
 from headrace.word2vec.corpus import COLUMN, Corpus, as_corpus
 from headrace.word2vec.epoch import Epoch
@@ -25,9 +27,6 @@ from headrace.word2vec.settings import Exhausted, NegativesPer, Settings, Width
 
 _LARGEST_SMALL = 1 << 15
 _LARGEST = 1 << 31
-
-if TYPE_CHECKING:
-    from headrace.loading.loader import Loader
 
 
 class CenterSpace:
@@ -81,6 +80,13 @@ class CenterSpace:
         return digest.hexdigest()
 
     @property
+    def parameters(self) -> Mapping[str, str]:
+        """The settings by name, so that a refused state names the one that differs."""
+        return {"kind": type(self).__name__} | {
+            name: repr(value) for name, value in asdict(self.settings).items()
+        }
+
+    @property
     def fill(self) -> Mapping[str, float]:
         """Filling rows hold 0 everywhere: PAD, and a mask of 0."""
         return {}
@@ -116,16 +122,13 @@ class CenterSpace:
             first += shard.num_tokens
         return np.concatenate(parts)
 
-    def loader(self, batch_size: int | None = None, **options: Any) -> Loader:
-        """Return a ``Loader`` over the centres; the options are the loader's own.
+    def loader(self, **options: Any) -> Loader:
+        """Return a ``Loader`` over the centres.
 
         Args:
-            batch_size: Centres per rank and batch.
-            **options: ``shuffle``, ``seed``, ``epoch``, ``rank``, ``output``, … as of ``Loader``.
+            **options: The loader's own: ``batch_size``, ``shuffle``, ``seed``, ``output`` and so on.
         """
-        from headrace.loading.loader import Loader
-
-        return Loader(self, batch_size, **options)
+        return Loader(self, **options)
 
     def _room(self) -> NDArray[np.unsignedinteger[Any]]:
         """Return room for every word of the corpus; memory that is never written costs nothing."""
