@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import xxhash
 
-from headrace.kernels.compile import inline
+from headrace.kernels.compile import inline, kernel
 
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)
@@ -117,3 +117,10 @@ def _philox_words(counter: tuple[int, int, int, int], key: tuple[int, int]) -> t
         k0 = (k0 + 0x9E3779B9) & 0xFFFFFFFF
         k1 = (k1 + 0xBB67AE85) & 0xFFFFFFFF
     return c0, c1, c2, c3
+
+
+@kernel
+def uniforms(key, places, out):  # type: ignore[no-untyped-def]
+    """Write ``uniform(key, place, 0)`` of each place (uint64 [n]) into ``out`` (float64 [n])."""
+    for at in range(len(places)):
+        out[at] = uniform(key, places[at], 0)

@@ -3,17 +3,29 @@
 Dataset rows, language-model windows, skip-gram centres and mixtures all
 implement it, so that every recipe gets the same shuffle, the same distribution
 over ranks, the same resume and the same speed from one ``Loader``.
+
+A space or its epochs may offer more, and the ``Loader`` takes it where it is there:
+
+    epoch.gather_into(indices, keys, allocate)   gather in arrays of the caller's (a pool)
+    space.parameters     Mapping[str, str]: what a state of another layout is refused by, by name
+    space.jagged         Mapping[str, str]: arrays whose first dimension is a sum of lengths, and
+                         the name of those lengths
+    space.epoch_length   int: the number of samples, where it is the same in every epoch
+    space.sample_lengths()   int64 [N]: the tokens of each sample, for ``max_tokens=``
+    space.brings_order   True: the space orders its samples itself (a mixture)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Batch: TypeAlias = dict[str, NDArray[Any]]
+Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
+"""Gives an uninitialised C-contiguous array of a shape and dtype, as ``np.empty`` does."""
 Role: TypeAlias = Literal["inputs", "targets", "meta"]
 
 

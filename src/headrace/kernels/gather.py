@@ -1,0 +1,424 @@
+"""A whole minibatch of rows from many memory-mapped shards, in one pass over each column.
+
+Every shard's arrays are known by address; a row's place is (shard, row in it).
+A small table of operations says what becomes of each column, so that one
+compiled function serves any mix of columns:
+
+    operation   [kind, source, target, address row, width, side, wide offsets, output, size]
+
+    SCALAR      values                        -> [B]
+    BITS        validity bitmap, LSB first    -> bool [B]
+    VECTOR      float32 [n, D]                -> [B, D]
+    PADDED      offsets, values, weights      -> [B, L], mask bool [B, L], lengths int32 [B], [B, L]
+    JAGGED      offsets, values, weights      -> [sum], -, lengths int32 [B], [sum]
+
+What makes a padded column fast: all L values around a row's own are copied and the
+foreign ones replaced by a select, which compiles to vector code without a branch
+(rows at a shard's edge are copied alone instead); and the offsets and values of
+rows further on are prefetched while the present one is copied.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.kernels.compile import inline, kernel
+from headrace.kernels.memory import load, prefetch, store
+
+SCALAR, BITS, VECTOR, PADDED, JAGGED = range(5)
+KIND, SOURCE, TARGET, TABLE, WIDTH, SIDE, WIDE, SLOT, SIZE = range(9)
+OPERATION_FIELDS = 9
+LEFT, RIGHT = 0, 1
+GOOD, BAD_OFFSETS, TOO_LARGE = range(3)
+
+UINT8, UINT16, UINT32, UINT64, INT32, INT64, FLOAT32 = range(7)
+CODES = {
+    np.dtype(np.uint8): UINT8,
+    np.dtype(np.uint16): UINT16,
+    np.dtype(np.uint32): UINT32,
+    np.dtype(np.uint64): UINT64,
+    np.dtype(np.int32): INT32,
+    np.dtype(np.int64): INT64,
+    np.dtype(np.float32): FLOAT32,
+}
+
+_U1 = np.empty(0, np.uint8)
+_U2 = np.empty(0, np.uint16)
+_U4 = np.empty(0, np.uint32)
+_U8 = np.empty(0, np.uint64)
+_I4 = np.empty(0, np.int32)
+_I8 = np.empty(0, np.int64)
+_F4 = np.empty(0, np.float32)
+
+_LARGEST_INT32 = np.uint64(0x7FFFFFFF)
+_LARGEST_INT64 = np.uint64(0x7FFFFFFFFFFFFFFF)
+_OFFSETS_FAR = 24
+_VALUES_NEAR = 12
+_LINE = 64
+
+
+@inline
+def _item(code):  # type: ignore[no-untyped-def]
+    """Return the bytes of one element."""
+    if code <= UINT64:
+        return np.int64(1) << code
+    return np.int64(8 if code == INT64 else 4)
+
+
+@inline
+def _beyond(value, target):  # type: ignore[no-untyped-def]
+    """Say whether an id, or a union of ids, has bits that the target cannot hold."""
+    return np.uint64(value) > (_LARGEST_INT32 if target == INT32 else _LARGEST_INT64)
+
+
+@inline
+def _offset(address, place, wide):  # type: ignore[no-untyped-def]
+    """Return an int32 or int64 offset as int64."""
+    if wide:
+        return load(address, place, _I8)
+    return np.int64(load(address, place, _I4))
+
+
+@kernel
+def locate(
+    indices: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    shard: NDArray[np.int32],
+    row: NDArray[np.int64],
+) -> int:
+    """Find the shard of each row, and the row in it.
+
+    Args:
+        indices: int64 [B].
+        starts: int64 [shards + 1], the first row of each shard, and the number of rows.
+        shard: int32 [B], written.
+        row: int64 [B], written.
+
+    Returns:
+        The place of the first index that is not in ``[0, rows)``, or -1.
+    """
+    shards = starts.size - 1
+    rows = starts[shards]
+    scale = shards / max(rows, 1)
+    for i in range(indices.size):
+        index = indices[i]
+        if index < 0 or index >= rows:
+            return i
+        guess = np.int64(index * scale)
+        guess = guess if guess < shards else np.int64(shards - 1)
+        while index < starts[guess]:
+            guess -= np.int64(1)
+        while index >= starts[guess + 1]:
+            guess += np.int64(1)
+        shard[i] = guess
+        row[i] = index - starts[guess]
+    return -1
+
+
+@inline
+def _load_id(source, address, place):  # type: ignore[no-untyped-def]
+    """Return one stored id as int64; a uint64 beyond int64 comes out negative."""
+    if source == UINT8:
+        return np.int64(load(address, place, _U1))
+    if source == UINT16:
+        return np.int64(load(address, place, _U2))
+    if source == UINT32:
+        return np.int64(load(address, place, _U4))
+    return np.int64(load(address, place, _U8))
+
+
+@kernel
+def _scalars(source, target, addresses, shard, row, out):  # type: ignore[no-untyped-def]
+    """Copy one id a row; return the first row whose id does not fit, or -1."""
+    for i in range(row.size):
+        value = _load_id(source, addresses[shard[i]], row[i])
+        if _beyond(value, target):
+            return np.int64(i)
+        if target == INT32:
+            store(out, i, value, _I4)
+        else:
+            store(out, i, value, _I8)
+    return np.int64(-1)
+
+
+@inline
+def _plain(like, addresses, shard, row, out):  # type: ignore[no-untyped-def]
+    """Copy one value a row, as it is."""
+    for i in range(row.size):
+        store(out, i, load(addresses[shard[i]], row[i], like), like)
+
+
+@kernel
+def _bits(addresses, first_bits, shard, row, out):  # type: ignore[no-untyped-def]
+    """Unpack one validity bit a row; a shard whose bitmap has no address is all valid."""
+    for i in range(row.size):
+        address = addresses[shard[i]]
+        bit = first_bits[shard[i]] + row[i]
+        byte = load(address, bit >> 3, _U1) if address != 0 else np.uint8(255)
+        store(out, i, byte >> (bit & 7) & 1, _U1)
+
+
+@inline
+def _touch(start, size):  # type: ignore[no-untyped-def]
+    """Prefetch ``size`` bytes."""
+    for line in range(0, size, _LINE):
+        prefetch(start + np.uint64(line))
+
+
+@kernel
+def _vectors(addresses, width, shard, row, out):  # type: ignore[no-untyped-def]
+    """Copy one float32 vector a row."""
+    for i in range(row.size):
+        ahead = i + _VALUES_NEAR
+        if ahead < row.size:
+            _touch(addresses[shard[ahead]] + np.uint64(row[ahead] * width * 4), width * 4)
+        start = addresses[shard[i]] + np.uint64(row[i] * width * 4)
+        to = out + np.uint64(i * width * 4)
+        for j in range(width):
+            store(to, j, load(start, j, _F4), _F4)
+
+
+@kernel
+def spans(offsets, wide, limits, width, side, shard, row, begin, lengths):  # type: ignore[no-untyped-def]
+    """Find where each row's values begin and how many there are, ``width`` at most.
+
+    Args:
+        offsets: uint64 [shards], addresses of int64 (``wide``) or int32 offsets.
+        wide: Whether offsets are int64.
+        limits: int64 [shards], how many values there are.
+        width: Most values of a row: the last ones with ``side == LEFT``, else the first.
+        side: LEFT or RIGHT.
+        shard: int32 [B].
+        row: int64 [B].
+        begin: int64 [B], written.
+        lengths: Address of int32 [B], written.
+
+    Returns:
+        (sum of lengths, longest, first row whose offsets are wrong or -1).
+    """
+    total = np.int64(0)
+    longest = np.int64(0)
+    for i in range(row.size):
+        far = i + _OFFSETS_FAR
+        if far < row.size:
+            prefetch(offsets[shard[far]] + np.uint64(row[far] * (8 if wide else 4)))
+        first = _offset(offsets[shard[i]], row[i], wide)
+        last = _offset(offsets[shard[i]], row[i] + 1, wide)
+        if first < 0 or last < first or last > limits[shard[i]]:
+            return total, longest, np.int64(i)
+        count = min(last - first, np.int64(width))
+        begin[i] = last - count if side == LEFT else first
+        store(lengths, i, count, _I4)
+        total += count
+        longest = max(longest, count)
+    return total, longest, np.int64(-1)
+
+
+@kernel
+def _masks(lengths, width, side, out):  # type: ignore[no-untyped-def]
+    """Write True where a padded row has a value: bool [B, width]."""
+    for i in range(lengths.size):
+        count = np.uint32(lengths[i])
+        first = np.uint32(width) - count if side == LEFT else np.uint32(0)
+        to = out + np.uint64(i * width)
+        for j in range(width):
+            store(to, j, np.uint32(np.uint32(j) - first) < count, _U1)
+
+
+@inline
+def _widen(source, target, start, count, to):  # type: ignore[no-untyped-def]
+    """Copy ``count`` ids as ``target``'s dtype; return their union."""
+    union = np.int64(0)
+    for j in range(count):
+        value = np.int64(load(start, j, source))
+        union |= value
+        store(to, j, value, target)
+    return union
+
+
+@inline
+def _widen_any(source, target, start, count, to):  # type: ignore[no-untyped-def]
+    """Copy ``count`` ids of any width; return their union."""
+    if source == UINT8:
+        return _widen(_U1, target, start, count, to)
+    if source == UINT16:
+        return _widen(_U2, target, start, count, to)
+    if source == UINT32:
+        return _widen(_U4, target, start, count, to)
+    return _widen(_U8, target, start, count, to)
+
+
+@kernel
+def _spread(source, target, start, count, to):  # type: ignore[no-untyped-def]
+    """Copy ``count`` values of any dtype; return the union of ids, 0 of floats."""
+    if source == FLOAT32:
+        for j in range(count):
+            store(to, j, load(start, j, _F4), _F4)
+        return np.int64(0)
+    if target == INT32:
+        return _widen_any(source, _I4, start, count, to)
+    return _widen_any(source, _I8, start, count, to)
+
+
+@inline
+def _clear(like, to, first, count, width):  # type: ignore[no-untyped-def]
+    """Put 0 beside the ``count`` values from ``first`` on, without a branch."""
+    for j in range(width):
+        value = load(to, j, like)
+        store(to, j, value if np.uint32(j - first) < np.uint32(count) else 0, like)
+
+
+@kernel
+def _row(source, target, address, limit, place, first, count, width, to):  # type: ignore[no-untyped-def]
+    """Write one padded row: ``count`` values from element ``place`` on, from column ``first`` on.
+
+    Returns:
+        The union of the row's own ids.
+    """
+    item = _item(source)
+    base = place - first
+    if base >= 0 and base + width <= limit:
+        union = _spread(source, target, address + np.uint64(base * item), width, to)
+        if target == INT64:
+            _clear(_I8, to, first, count, width)
+        else:
+            _clear(_I4, to, first, count, width)
+        if not _beyond(union, target):
+            return union
+    else:
+        for j in range(width * _item(target) // 4):
+            store(to, j, 0, _I4)
+    own = to + np.uint64(first * _item(target))
+    return _spread(source, target, address + np.uint64(place * item), count, own)
+
+
+@kernel
+def _padded(source, target, values, limits, begin, lengths, width, side, shard, out):  # type: ignore[no-untyped-def]
+    """Write [B, width] values with zeros beside them; return the first row with a misfit, or -1."""
+    item = _item(source)
+    stride = width * _item(target)
+    for i in range(begin.size):
+        near = i + _VALUES_NEAR
+        if near < begin.size:
+            _touch(values[shard[near]] + np.uint64(begin[near] * item), lengths[near] * item)
+        count = np.int64(lengths[i])
+        first = width - count if side == LEFT else np.int64(0)
+        to = out + np.uint64(i * stride)
+        union = _row(source, target, values[shard[i]], limits[shard[i]], begin[i], first, count, width, to)
+        if _beyond(union, target):
+            return np.int64(i)
+    return np.int64(-1)
+
+
+@kernel
+def _jagged(source, target, values, begin, lengths, shard, out):  # type: ignore[no-untyped-def]
+    """Write the values of each row behind those of the last; return the first row with a misfit, or -1."""
+    item = _item(source)
+    to = out
+    for i in range(begin.size):
+        near = i + _VALUES_NEAR
+        if near < begin.size:
+            _touch(values[shard[near]] + np.uint64(begin[near] * item), lengths[near] * item)
+        union = _spread(source, target, values[shard[i]] + np.uint64(begin[i] * item), lengths[i], to)
+        if _beyond(union, target):
+            return np.int64(i)
+        to += np.uint64(lengths[i] * _item(target))
+    return np.int64(-1)
+
+
+@inline
+def _ragged_values(kind, source, target, values, limits, begin, lengths, width, side, shard, out):  # type: ignore[no-untyped-def]
+    """Write the values of a ragged column; return the first row with a misfit, or -1."""
+    if kind == PADDED:
+        return _padded(source, target, values, limits, begin, lengths, width, side, shard, out)
+    return _jagged(source, target, values, begin, lengths, shard, out)
+
+
+@kernel
+def _ragged(operation, addresses, limits, shard, row, begin, out):  # type: ignore[no-untyped-def]
+    """Write one ragged column: lengths, mask, values and weights.
+
+    Returns:
+        (GOOD, 0), or what is wrong and the row of the batch.
+    """
+    kind, source, target, table = operation[KIND], operation[SOURCE], operation[TARGET], operation[TABLE]
+    width, side, wide, slot = operation[WIDTH], operation[SIDE], operation[WIDE] != 0, operation[SLOT]
+    sizes = limits[table + 1]
+    _, _, wrong = spans(addresses[table], wide, sizes, width, side, shard, row, begin, out[slot + 2])
+    if wrong >= 0:
+        return BAD_OFFSETS, wrong
+    lengths = begin[row.size :]
+    for i in range(row.size):
+        lengths[i] = load(out[slot + 2], i, _I4)
+    begins = begin[: row.size]
+    if out[slot + 1] != 0:
+        _masks(lengths, width, side, out[slot + 1])
+    values = addresses[table + 1]
+    misfit = _ragged_values(
+        kind, source, target, values, sizes, begins, lengths, width, side, shard, out[slot]
+    )
+    if misfit >= 0:
+        return TOO_LARGE, misfit
+    if out[slot + 3] != 0:
+        weights = addresses[table + 2]
+        _ragged_values(
+            kind, FLOAT32, FLOAT32, weights, sizes, begins, lengths, width, side, shard, out[slot + 3]
+        )
+    return GOOD, np.int64(0)
+
+
+@inline
+def _scalar(source, target, addresses, shard, row, out):  # type: ignore[no-untyped-def]
+    """Copy a scalar column of any dtype; return the first row whose id does not fit, or -1."""
+    if source == FLOAT32:
+        _plain(_F4, addresses, shard, row, out)
+        return np.int64(-1)
+    if source == INT64:
+        _plain(_I8, addresses, shard, row, out)
+        return np.int64(-1)
+    return _scalars(source, target, addresses, shard, row, out)
+
+
+@kernel
+def gather(
+    operations: NDArray[np.int64],
+    addresses: NDArray[np.uint64],
+    limits: NDArray[np.int64],
+    shard: NDArray[np.int32],
+    row: NDArray[np.int64],
+    out: NDArray[np.uint64],
+) -> tuple[int, int, int]:
+    """Run every operation over one batch.
+
+    Args:
+        operations: int64 [operations, OPERATION_FIELDS]; see the module's docstring. (The size, the
+            number of values in a jagged batch, is the caller's own.)
+        addresses: uint64 [address rows, shards]: where each array starts.
+        limits: int64 [address rows, shards]: elements of each array; the first bit of a bitmap.
+        shard: int32 [B].
+        row: int64 [B].
+        out: uint64 [outputs], the addresses of the arrays to write: 4 for a ragged column, of
+            which mask and weights are 0 where they are not wanted; 1 for the others.
+
+    Returns:
+        (GOOD, 0, 0); or what is wrong, in which operation, at which row of the batch.
+    """
+    begin = np.empty(2 * row.size, np.int64)
+    for k in range(operations.shape[0]):
+        operation = operations[k]
+        kind, source, target, table = operation[KIND], operation[SOURCE], operation[TARGET], operation[TABLE]
+        to = out[operation[SLOT]]
+        if kind == BITS:
+            _bits(addresses[table], limits[table], shard, row, to)
+        elif kind == VECTOR:
+            _vectors(addresses[table], operation[WIDTH], shard, row, to)
+        elif kind == SCALAR:
+            misfit = _scalar(source, target, addresses[table], shard, row, to)
+            if misfit >= 0:
+                return TOO_LARGE, k, misfit
+        else:
+            problem, place = _ragged(operation, addresses, limits, shard, row, begin, out)
+            if problem != GOOD:
+                return problem, k, place
+    return GOOD, 0, 0

@@ -1,0 +1,69 @@
+"""Loads, stores and prefetches at an address: what a kernel over memory-mapped shards is made of.
+
+    load(address, place, like)           element ``place`` of an array that starts at ``address``
+    store(address, place, value, like)   the same, written; the value is cast
+    prefetch(address)                    ask for a cache line; any address is harmless
+
+``like`` is an array whose dtype is meant. As intrinsics these cost no compilation of their
+own, and LLVM sees plain pointer arithmetic, from which it makes vector code. Who calls them
+keeps the memory alive and has checked the bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+_READ, _KEEP, _DATA = 0, 3, 1
+
+
+def _pointer(context: Any, builder: Any, address: Any, place: Any, place_type: Any, dtype: Any) -> Any:
+    """Build the pointer to element ``place`` behind an address."""
+    base = builder.inttoptr(address, context.get_data_type(dtype).as_pointer())
+    return builder.gep(base, [context.cast(builder, place, place_type, types.int64)])
+
+
+@intrinsic
+def load(typing_context, address, place, like):  # type: ignore[no-untyped-def]
+    """Return element ``place`` of the array of ``like``'s dtype at ``address`` (uint64)."""
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _pointer(context, builder, arguments[0], arguments[1], signature.args[1], like.dtype)
+        return context.unpack_value(builder, like.dtype, pointer)
+
+    return like.dtype(types.uint64, place, like), generate
+
+
+@intrinsic
+def store(typing_context, address, place, value, like):  # type: ignore[no-untyped-def]
+    """Write ``value`` as element ``place`` of the array of ``like``'s dtype at ``address`` (uint64)."""
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _pointer(context, builder, arguments[0], arguments[1], signature.args[1], like.dtype)
+        cast = context.cast(builder, arguments[2], signature.args[2], like.dtype)
+        context.pack_value(builder, like.dtype, cast, pointer)
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, place, value, like), generate
+
+
+@intrinsic
+def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
+    """Ask for the cache line at ``address`` (uint64)."""
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        hint = ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [pointer, hint, hint, hint])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function_type)
+        hints = [ir.Constant(hint, value) for value in (_READ, _KEEP, _DATA)]
+        builder.call(function, [builder.inttoptr(arguments[0], pointer), *hints])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64), generate

@@ -1,0 +1,117 @@
+"""One pass over an epoch: hands batches to the consumer, and ends cleanly however it ends."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from headrace.errors import LoaderError
+from headrace.loading.maker import BatchMaker, Made
+from headrace.loading.prefetch import Failure, Prefetcher
+from headrace.loading.progress import Progress
+
+
+class LoaderIterator(Iterator[dict[str, Any]]):
+    """The batches of one pass.
+
+    Threads end when the pass does: at its last batch, at an exception, at ``close()``,
+    when the iterator is collected, and at interpreter exit.
+
+    Args:
+        maker: Makes the batch of a step.
+        threads: Threads that make batches ahead; 0 makes each when it is asked for.
+        ahead: Batches that may wait for the consumer.
+        is_current: Says whether the loader still is in this pass.
+        delivered: Told of each batch that is handed over.
+        finished: Called once after the last batch was.
+        progress: Shows how far the pass is, or None.
+    """
+
+    def __init__(
+        self,
+        maker: BatchMaker,
+        threads: int,
+        ahead: int,
+        is_current: Callable[[object], bool],
+        delivered: Callable[[Made], None],
+        finished: Callable[[], None],
+        progress: Progress | None,
+    ) -> None:
+        self._maker = maker
+        self._steps = len(maker.plan)
+        self._step = 0
+        self._is_current = is_current
+        self._delivered = delivered
+        self._finished = finished
+        self._progress = progress
+        self._left_at: float | None = None
+        self._over = False
+        threads = min(threads, self._steps)
+        self._prefetcher = Prefetcher(maker.make, self._steps, threads, ahead) if threads else None
+        self._close = weakref.finalize(self, _close, self._prefetcher, progress)
+
+    def __iter__(self) -> LoaderIterator:
+        return self
+
+    def __next__(self) -> dict[str, Any]:
+        if self._over:
+            raise StopIteration
+        if not self._is_current(self):
+            self.close()
+            raise LoaderError(
+                "another pass or a loaded state has taken the place of this iterator; "
+                "go on with a new iter(loader)."
+            )
+        if self._step >= self._steps:
+            self.close()
+            self._finished()
+            raise StopIteration
+        try:
+            return self._next()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop the threads and forget what they made; the iterator is over."""
+        self._over = True
+        if self._prefetcher is not None:
+            self._maker.clock.idle += self._prefetcher.idle_seconds
+            self._prefetcher.idle_seconds = 0.0
+        self._close()
+
+    def _next(self) -> dict[str, Any]:
+        clock = self._maker.clock
+        arrived = time.perf_counter()
+        if self._left_at is not None:
+            clock.consumer += arrived - self._left_at
+        made = self._take()
+        with clock.stage("copy"):
+            batch = self._maker.converter.move(made.batch)
+        self._step += 1
+        clock.batches += 1
+        clock.samples += made.samples
+        self._delivered(made)
+        if self._progress is not None:
+            self._progress.advance(made.samples)
+        self._left_at = time.perf_counter()
+        clock.waited += self._left_at - arrived
+        return batch
+
+    def _take(self) -> Made:
+        if self._prefetcher is None:
+            return self._maker.make(self._step)
+        made = self._prefetcher.take()
+        if isinstance(made, Failure):
+            raise made.error
+        result: Made = made
+        return result
+
+
+def _close(prefetcher: Prefetcher | None, progress: Progress | None) -> None:
+    if prefetcher is not None:
+        prefetcher.close()
+    if progress is not None:
+        progress.close()

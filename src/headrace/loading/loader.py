@@ -1,0 +1,273 @@
+"""The loader: minibatches of any sample space, in any order, on any number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.errors import LoaderError, StateError
+from headrace.loading.iterator import LoaderIterator
+from headrace.loading.maker import BatchMaker, Made, Transform
+from headrace.loading.output import OutputKind, converter
+from headrace.loading.pool import Pool
+from headrace.loading.progress import Progress
+from headrace.loading.ranks import resolve_ranks
+from headrace.loading.space import EpochSpace, SampleSpace
+from headrace.loading.state import State, check_state, make_state
+from headrace.loading.timing import Clock, Report
+from headrace.order.bucketed import checked_lengths, cut_order
+from headrace.order.plan import Last, Plan
+from headrace.order.sampler import Budget, EpochOrder, Global, Sampler, Sequential, as_sampler
+
+
+class Loader:
+    """Serves the minibatches of a sample space.
+
+        loader = Loader(space, batch_size=4096, shuffle="global", seed=7)
+        for batch in loader:                    # {"user": int64 [B], "history": int64 [B, L], ...}
+            ...
+
+    The global batch at step s is the epoch positions ``[s·B, (s+1)·B)`` with ``B = batch_size ×
+    world_size``; a rank takes its contiguous part. With one B, the samples of every step are the
+    same on any number of ranks, with any number of threads, and after any resume.
+
+    A full pass moves ``epoch`` on by one; leaving early and iterating again starts the same
+    epoch over, unless a state was loaded in between.
+
+    Args:
+        space: What can gather: dataset rows, windows, skip-grams, a mixture.
+        batch_size: Samples per rank and step.
+        global_batch_size: Instead: samples per step over all ranks.
+        max_tokens: Instead: tokens per rank and step, padding to the longest counted. Over all ranks a
+            step holds at most ``max_tokens × world_size``; where the ranks do not divide its samples,
+            a rank's part may exceed its own by one sample (see ``LengthBucketed(multiple_of=…)``).
+        shuffle: False, ``"global"``, ``"block"``, a sampler of ``headrace.order``, an index array, or
+            an object with ``sample(position)``.
+        seed: Any integer, for the order and for everything that is drawn.
+        epoch: The epoch of the first pass.
+        rank: This process. Default: of ``torch.distributed``, else of RANK and WORLD_SIZE, else 0 of 1.
+        world_size: Number of processes.
+        last: What becomes of the last, incomplete global batch. ``"keep"``: it is shared out, and a rank
+            may get fewer samples, or none; ``"pad"``: every rank gets as many rows, and ``valid`` says
+            which are samples; ``"drop"``: it is left out, and reported. Every rank has as many steps.
+        output: ``"numpy"``, ``"torch"`` or ``"jax"``.
+        group: Give ``{"inputs": …, "targets": …, "meta": …}`` instead of a flat dict.
+        transform: ``transform(batch, keys)`` gets NumPy arrays and the uint64 epoch positions of its
+            samples, and returns a batch; called in the loader's threads, before filling rows are added.
+        threads: Threads that make batches ahead; 0 makes each when it is asked for.
+        prefetch: Batches that are made ahead of the consumer.
+        pin_memory: Copy to page-locked memory (torch). Default: when ``device`` is an accelerator.
+        device: Where the batch shall be; the copy does not block where memory is pinned.
+        progress: Show a progress line on standard error.
+
+    Raises:
+        LoaderError: Arguments do not fit together.
+        OrderError: Ranks, sizes or the order do not fit the space.
+    """
+
+    def __init__(
+        self,
+        space: SampleSpace,
+        *,
+        batch_size: int | None = None,
+        global_batch_size: int | None = None,
+        max_tokens: int | None = None,
+        shuffle: Any = False,
+        seed: int = 0,
+        epoch: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+        last: Last = "keep",
+        output: OutputKind = "numpy",
+        group: bool = False,
+        transform: Transform | None = None,
+        threads: int = 2,
+        prefetch: int = 4,
+        pin_memory: bool | None = None,
+        device: Any = None,
+        progress: bool = False,
+    ) -> None:
+        self.space = space
+        self.rank, self.world_size = resolve_ranks(rank, world_size)
+        self.seed = seed
+        self.epoch = epoch
+        self.last = last
+        self.threads = _not_negative("threads", threads)
+        self.prefetch = _not_negative("prefetch", prefetch)
+        self.sampler = _sampler_of(space, shuffle)
+        self._budget = _budget(batch_size, global_batch_size, max_tokens, self.world_size)
+        self._converter = converter(output, device, pin_memory)
+        self._transform = transform
+        self._group = group
+        self._progress = progress
+        self._clock = Clock()
+        self._position = 0
+        self._begin = 0
+        self._current: int | None = None
+        self._epoch_parts: tuple[int, EpochSpace, EpochOrder] | None = None
+        self._plan(0)
+
+    def __len__(self) -> int:
+        """Return the steps of a whole pass over the present epoch, the same on every rank."""
+        return len(self._plan(0))
+
+    def __iter__(self) -> LoaderIterator:
+        begin, self._begin = self._begin, 0
+        self._position = begin
+        maker = self._maker(begin)
+        progress = self._progress_line(len(maker.plan)) if self._progress else None
+        iterator = LoaderIterator(
+            maker, self.threads, self.prefetch, self._is_current, self._deliver, self._finish, progress
+        )
+        self._current = id(iterator)
+        return iterator
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next.
+
+        The present one keeps a position that was loaded and not yet iterated; another starts at 0.
+        """
+        if epoch != self.epoch:
+            self.epoch, self._position, self._begin = epoch, 0, 0
+
+    def state_dict(self) -> State:
+        """Return where the consumer is: a few numbers that go through JSON, the same on every rank.
+
+        A state taken after the last batch of an epoch is that of the start of the next one.
+        """
+        if self._position and not len(self._plan(self._position)):
+            return make_state(self._identity(), self.epoch + 1, 0)
+        return make_state(self._identity(), self.epoch, self._position)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a state was taken, with any world size or batch size.
+
+        The next pass delivers ``[position, position + B)``, and so on to the end of its epoch. A
+        pass that is under way is over: its iterator raises when it is asked for more.
+
+        Raises:
+            StateError: The state is of another dataset, order, seed or layout; the difference is named.
+        """
+        epoch, position = check_state(state, self._identity())
+        size = len(self._parts(epoch)[2])
+        if position > size:
+            raise StateError(f"state has position {position}, and epoch {epoch} has {size} samples.")
+        self.epoch = epoch
+        if position and not len(self._plan(position)):
+            self.epoch, position = epoch + 1, 0
+        self._position = self._begin = position
+        self._current = None
+
+    def report(self) -> Report:
+        """Return where the time of all passes so far went, and what to change."""
+        return self._clock.report(self.threads, self._plan(0).left_out)
+
+    def _identity(self) -> dict[str, Any]:
+        """Return what a state is compared by."""
+        order = self.sampler.describe()
+        if self._budget.tokens is not None:
+            order["global_tokens"] = self._budget.tokens
+        elif getattr(self.sampler, "planned", False):
+            order["global_batch"] = self._budget.samples
+        return {
+            "space": self.space.fingerprint,
+            "parameters": dict(getattr(self.space, "parameters", {})),
+            "order": order,
+            "seed": self.seed,
+        }
+
+    def _parts(self, epoch: int) -> tuple[int, EpochSpace, EpochOrder]:
+        """Return the space and the order of an epoch; made once."""
+        if self._epoch_parts is None or self._epoch_parts[0] != epoch:
+            space = self.space.at(self.seed, epoch)
+            self._epoch_parts = epoch, space, self._order(space, epoch)
+        return self._epoch_parts
+
+    def _order(self, space: EpochSpace, epoch: int) -> EpochOrder:
+        order = self.sampler.at(len(space), self.seed, epoch, self._budget)
+        if self._budget.tokens is None or order.cuts is not None:
+            return order
+        return cut_order(order, _lengths_of(self.space, space), self._budget.tokens)
+
+    def _plan(self, begin: int) -> Plan:
+        order = self._parts(self.epoch)[2]
+        return Plan(
+            size=len(order),
+            global_batch=self._budget.samples or 0,
+            rank=self.rank,
+            world_size=self.world_size,
+            last=self.last,
+            begin=begin,
+            cuts=order.cuts,
+        )
+
+    def _maker(self, begin: int) -> BatchMaker:
+        _, space, order = self._parts(self.epoch)
+        return BatchMaker(
+            space=self.space,
+            epoch_space=space,
+            order=order,
+            plan=self._plan(begin),
+            converter=self._converter,
+            clock=self._clock,
+            transform=self._transform,
+            group=self._group,
+            epoch=self.epoch,
+            pool=Pool(),
+        )
+
+    def _progress_line(self, steps: int) -> Progress:
+        whole = len(self)
+        return Progress(f"epoch {self.epoch}", whole, whole - steps)
+
+    def _is_current(self, iterator: object) -> bool:
+        return self._current == id(iterator)
+
+    def _deliver(self, made: Made) -> None:
+        self._position = made.stop
+
+    def _finish(self) -> None:
+        self.epoch, self._position, self._current = self.epoch + 1, 0, None
+
+
+def _not_negative(name: str, value: int) -> int:
+    if value < 0:
+        raise LoaderError(f"{name}={value}; it must not be negative.")
+    return value
+
+
+def _budget(
+    batch_size: int | None, global_batch_size: int | None, max_tokens: int | None, world_size: int
+) -> Budget:
+    """Return what a global batch holds."""
+    sizes = {"batch_size": batch_size, "global_batch_size": global_batch_size, "max_tokens": max_tokens}
+    given = {name: value for name, value in sizes.items() if value is not None}
+    if len(given) != 1:
+        found = " and ".join(f"{name}=" for name in given) or "none"
+        raise LoaderError(f"give one of batch_size=, global_batch_size= and max_tokens=; {found} was given.")
+    name, value = next(iter(given.items()))
+    if value < 1:
+        raise LoaderError(f"{name}={value}; it must be at least 1.")
+    if name == "max_tokens":
+        return Budget(None, value * world_size)
+    return Budget(value if name == "global_batch_size" else value * world_size)
+
+
+def _sampler_of(space: SampleSpace, shuffle: Any) -> Sampler:
+    """Return the sampler, which must leave a space alone that orders its samples itself."""
+    sampler = as_sampler(shuffle)
+    if not getattr(space, "brings_order", False):
+        return sampler
+    if not isinstance(sampler, Sequential | Global):
+        raise LoaderError("this space orders its samples itself; use shuffle=False, and its own arguments.")
+    return Sequential()
+
+
+def _lengths_of(space: SampleSpace, epoch_space: EpochSpace) -> Any:
+    for owner in (epoch_space, space):
+        if hasattr(owner, "sample_lengths"):
+            return checked_lengths(owner.sample_lengths())
+    raise LoaderError(
+        "max_tokens= needs the length of each sample, and this space has none; "
+        "use shuffle=order.LengthBucketed(lengths), or batch_size=."
+    )

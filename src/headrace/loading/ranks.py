@@ -1,0 +1,45 @@
+"""Which process this is, and of how many."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from headrace.errors import LoaderError
+from headrace.order.plan import check_ranks
+
+
+def resolve_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """Return rank and world size: as given, or of ``torch.distributed``, the environment, or 0 of 1.
+
+    Raises:
+        LoaderError: Only one of the two is given, or RANK and WORLD_SIZE are not numbers.
+        OrderError: The rank is not of this world.
+    """
+    if (rank is None) != (world_size is None):
+        given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
+        raise LoaderError(f"{given}= is given without {missing}=; give both, or neither.")
+    if rank is None or world_size is None:
+        rank, world_size = _distributed_ranks() or _environment_ranks()
+    check_ranks(rank, world_size)
+    return rank, world_size
+
+
+def _distributed_ranks() -> tuple[int, int] | None:
+    """Ask ``torch.distributed``, where it has been imported and initialised."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return int(distributed.get_rank()), int(distributed.get_world_size())
+
+
+def _environment_ranks() -> tuple[int, int]:
+    """Read RANK and WORLD_SIZE, as torchrun sets them."""
+    texts = os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1")
+    try:
+        return int(texts[0]), int(texts[1])
+    except ValueError:
+        raise LoaderError(
+            f"the environment has RANK={texts[0]!r} and WORLD_SIZE={texts[1]!r}, which must be integers; "
+            "mend them, or give rank= and world_size=."
+        ) from None

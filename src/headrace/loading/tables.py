@@ -1,0 +1,262 @@
+"""From columns to what the gather kernel reads: addresses, limits and operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.errors import LoaderError
+from headrace.kernels import gather as kernels
+from headrace.loading import columns as declared
+from headrace.loading.columns import Arrays, Bitmap, Column, Validity
+
+_UNSIGNED = tuple(np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64"))
+_INT64, _FLOAT32, _BOOL, _INT32 = (np.dtype(name) for name in ("int64", "float32", "bool", "int32"))
+_OFFSETS = (_INT32, _INT64)
+
+
+@dataclass(frozen=True)
+class Output:
+    """One array of a batch."""
+
+    name: str
+    dtype: np.dtype[Any]
+    slot: int
+    """Its place among the addresses of the outputs."""
+    operation: int
+    """The operation that writes it."""
+    columns: str = ""
+    """What its second dimension is: "" none, "width" of the operation, or "flat": it is a sum of lengths."""
+    label: bool = False
+
+    def shape(self, batch: int, operations: NDArray[np.int64]) -> tuple[int, ...]:
+        """Return its shape for so many rows."""
+        if self.columns == "":
+            return (batch,)
+        if self.columns == "flat":
+            return (int(operations[self.operation, kernels.SIZE]),)
+        return batch, int(operations[self.operation, kernels.WIDTH])
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """What is asked of a ragged column beside its gather."""
+
+    name: str
+    operation: int
+    max_length: int
+    offsets: Arrays
+    weighted: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """Everything that the kernel needs, and the arrays that keep the addresses valid."""
+
+    operations: NDArray[np.int64]
+    addresses: NDArray[np.uint64]
+    limits: NDArray[np.int64]
+    outputs: tuple[Output, ...]
+    ragged: tuple[Ragged, ...]
+    names: tuple[str, ...]
+    """The column of each operation."""
+    slots: int
+    owners: tuple[Any, ...]
+
+
+@dataclass
+class _Builder:
+    shard_rows: tuple[int, ...]
+    id_dtype: np.dtype[Any]
+    masks: bool
+    flat: bool
+    operations: list[list[int]] = field(default_factory=list)
+    addresses: list[list[int]] = field(default_factory=list)
+    limits: list[list[int]] = field(default_factory=list)
+    outputs: list[Output] = field(default_factory=list)
+    ragged: list[Ragged] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    owners: list[Any] = field(default_factory=list)
+    slots: int = 0
+
+    def add(self, column: Column) -> None:
+        """Add one column's operations and outputs."""
+        if isinstance(column, declared.Ragged):
+            self._add_ragged(column)
+        elif isinstance(column, declared.Fixed):
+            self._add_fixed(column)
+        elif isinstance(column, declared.Label):
+            self._add_label(column)
+        else:
+            self._add_values(column.name, column.values)
+        if self.masks and not isinstance(column, declared.Label):
+            self._add_bits(column.name, f"{column.name}_present", column.validity)
+
+    def _add_values(self, name: str, arrays: Arrays, output: str | None = None, label: bool = False) -> None:
+        dtype = self._dtype(name, arrays, (*_UNSIGNED, _INT64, _FLOAT32))
+        target = _INT64 if label else self.id_dtype
+        target = target if dtype in _UNSIGNED else dtype
+        self._check_rows(name, arrays)
+        self._output(output or name, target, label=label)
+        self._operation(name, kernels.SCALAR, dtype, target, self._row(arrays))
+
+    def _add_label(self, label: declared.Label) -> None:
+        self._add_values(label.name, label.values, label=True)
+        if label.validity is not None:
+            self._add_bits(label.name, f"{label.name}_mask", label.validity, label=True)
+        if label.weights is not None:
+            self._add_values(label.name, label.weights, f"{label.name}_weight", label=True)
+
+    def _add_bits(self, name: str, output: str, validity: Validity, label: bool = False) -> None:
+        bitmaps = [None] * len(self.shard_rows) if validity is None else list(validity)
+        if len(bitmaps) != len(self.shard_rows):
+            raise LoaderError(f"{name}: {len(bitmaps)} bitmaps for {len(self.shard_rows)} shards.")
+        for bitmap, rows in zip(bitmaps, self.shard_rows, strict=True):
+            if bitmap is not None and bitmap.bits.size * 8 < bitmap.offset + rows:
+                raise LoaderError(f"{name}: a validity bitmap is shorter than the {rows} rows of its shard.")
+        self._output(output, _BOOL, label=label)
+        row = self._row([_bits_of(bitmap) for bitmap in bitmaps])
+        self.limits[row] = [0 if bitmap is None else bitmap.offset for bitmap in bitmaps]
+        self._operation(name, kernels.BITS, _BOOL, _BOOL, row)
+
+    def _add_fixed(self, column: declared.Fixed) -> None:
+        self._dtype(column.name, column.values, (_FLOAT32,))
+        self._check_rows(column.name, column.values)
+        widths = {values.shape[1:] for values in column.values}
+        if len(widths) != 1 or len(next(iter(widths))) != 1:
+            raise LoaderError(
+                f"{column.name}: vectors have shapes {sorted(widths)}; they must be [n, D], D the same."
+            )
+        self._output(column.name, _FLOAT32, "width")
+        width = next(iter(widths))[0]
+        self._operation(column.name, kernels.VECTOR, _FLOAT32, _FLOAT32, self._row(column.values), width)
+
+    def _add_ragged(self, column: declared.Ragged) -> None:
+        dtype = self._dtype(column.name, column.values, _UNSIGNED)
+        offsets = self._dtype(column.name, column.offsets, _OFFSETS)
+        self._check_ragged(column)
+        table = self._row(column.offsets)
+        self._row(column.values)
+        self._row(column.weights or column.values)
+        number = len(self.operations)
+        kept = Ragged(column.name, number, column.max_length, column.offsets, column.weights is not None)
+        self.ragged.append(kept)
+        first = self._ragged_outputs(column, number)
+        kind = kernels.JAGGED if self.flat else kernels.PADDED
+        self._operation(column.name, kind, dtype, self.id_dtype, table, column.max_length)
+        operation = self.operations[-1]
+        operation[kernels.SIDE] = kernels.LEFT if column.pad == "left" else kernels.RIGHT
+        operation[kernels.WIDE] = int(offsets == _INT64)
+        operation[kernels.SLOT] = first
+
+    def _ragged_outputs(self, column: declared.Ragged, number: int) -> int:
+        first = self.slots
+        self.slots += 4
+        shape = "flat" if self.flat else "width"
+        self.outputs.append(Output(column.name, self.id_dtype, first, number, shape))
+        if not self.flat:
+            self.outputs.append(Output(f"{column.name}_mask", _BOOL, first + 1, number, shape))
+        self.outputs.append(Output(f"{column.name}_lengths", _INT32, first + 2, number))
+        if column.weights is not None:
+            self.outputs.append(Output(f"{column.name}_weights", _FLOAT32, first + 3, number, shape))
+        return first
+
+    def _output(self, name: str, dtype: np.dtype[Any], columns: str = "", label: bool = False) -> None:
+        self.outputs.append(Output(name, dtype, self.slots, len(self.operations), columns, label))
+        self.slots += 1
+
+    def _operation(
+        self, name: str, kind: int, source: np.dtype[Any], target: np.dtype[Any], table: int, width: int = 0
+    ) -> None:
+        codes = kernels.CODES
+        self.names.append(name)
+        self.operations.append(
+            [kind, codes.get(source, 0), codes.get(target, 0), table, width, 0, 0, self.slots - 1, 0]
+        )
+
+    def _row(self, arrays: Arrays) -> int:
+        """Add a row of addresses, and return its number."""
+        contiguous = [np.ascontiguousarray(array) for array in arrays]
+        self.owners.append(contiguous)
+        self.addresses.append([_address(array) for array in contiguous])
+        self.limits.append([array.size for array in contiguous])
+        return len(self.addresses) - 1
+
+    def _dtype(self, name: str, arrays: Arrays, allowed: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
+        if len(arrays) != len(self.shard_rows):
+            raise LoaderError(f"{name}: {len(arrays)} arrays for {len(self.shard_rows)} shards.")
+        dtypes = {array.dtype for array in arrays} or {allowed[0]}
+        dtype = dtypes.pop()
+        if dtypes or dtype not in allowed:
+            found = ", ".join(sorted(str(each) for each in {dtype, *dtypes}))
+            raise LoaderError(
+                f"{name}: dtype {found}; it must be one of {', '.join(map(str, allowed))} in all shards."
+            )
+        return dtype
+
+    def _check_rows(self, name: str, arrays: Arrays) -> None:
+        for number, (array, rows) in enumerate(zip(arrays, self.shard_rows, strict=True)):
+            if len(array) != rows:
+                raise LoaderError(f"{name}: shard {number} has {len(array)} values for {rows} rows.")
+
+    def _check_ragged(self, column: declared.Ragged) -> None:
+        if column.max_length < 0 or column.max_length >= 1 << 31:
+            raise LoaderError(f"{column.name}: max_length={column.max_length}; it must be in [0, 2**31).")
+        for number, (offsets, rows) in enumerate(zip(column.offsets, self.shard_rows, strict=True)):
+            if len(offsets) != rows + 1:
+                raise LoaderError(
+                    f"{column.name}: shard {number} has {len(offsets)} offsets for {rows} rows."
+                )
+        if column.weights is not None:
+            self._dtype(f"{column.name} (weights)", column.weights, (_FLOAT32,))
+            for number, (values, weights) in enumerate(zip(column.values, column.weights, strict=True)):
+                if len(values) != len(weights):
+                    raise LoaderError(
+                        f"{column.name}: shard {number}: {len(values)} values, {len(weights)} weights."
+                    )
+
+
+def _bits_of(bitmap: Bitmap | None) -> NDArray[np.uint8]:
+    return np.empty(0, np.uint8) if bitmap is None else bitmap.bits
+
+
+def _address(array: NDArray[Any]) -> int:
+    """Return where an array starts; 0 for an empty one, which is never read."""
+    return int(array.__array_interface__["data"][0]) if array.size else 0
+
+
+def build_table(
+    columns: Sequence[Column], shard_rows: tuple[int, ...], id_dtype: np.dtype[Any], masks: bool, flat: bool
+) -> Table:
+    """Build the kernel's table of some columns.
+
+    Raises:
+        LoaderError: Arrays do not fit their column, or two outputs have one name.
+    """
+    builder = _Builder(shard_rows, id_dtype, masks, flat)
+    for column in columns:
+        builder.add(column)
+    _check_names([*(output.name for output in builder.outputs), "sample_id"])
+    shards = len(shard_rows)
+    return Table(
+        operations=np.array(builder.operations, np.int64).reshape(-1, kernels.OPERATION_FIELDS),
+        addresses=np.array(builder.addresses, np.uint64).reshape(len(builder.addresses), shards),
+        limits=np.array(builder.limits, np.int64).reshape(len(builder.limits), shards),
+        outputs=tuple(builder.outputs),
+        ragged=tuple(builder.ragged),
+        names=tuple(builder.names),
+        slots=builder.slots,
+        owners=tuple(builder.owners),
+    )
+
+
+def _check_names(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise LoaderError(f"two columns give '{name}' in a batch; rename one of them.")
+        seen.add(name)

@@ -1,0 +1,145 @@
+"""Where the time of a loader went, and whether it or the model is what is slow."""
+
+from __future__ import annotations
+
+import resource
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+STAGES = ("read", "gather", "transform", "convert", "copy")
+_SMALL_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Report:
+    """Seconds by stage, of all batches since the loader was made; printed as a table and one sentence."""
+
+    seconds: dict[str, float]
+    """By stage: read (waiting for storage), gather, transform, convert, copy (to pinned memory or a
+    device) in the loader's threads; ``waiting for the consumer``, when the threads had nothing to do."""
+    consumer_seconds: float
+    """In the consumer, between one batch and the next call."""
+    waited_seconds: float
+    """In which the consumer waited for a batch."""
+    batches: int
+    samples: int
+    threads: int
+    left_out: int
+    """Samples of the present epoch that ``last="drop"`` leaves out."""
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each stage in the time of the loader's threads."""
+        total = sum(self.seconds.values())
+        return {name: value / total if total else 0.0 for name, value in self.seconds.items()}
+
+    @property
+    def waited_share(self) -> float:
+        """Share of the consumer's time in which it waited for a batch."""
+        total = self.consumer_seconds + self.waited_seconds
+        return self.waited_seconds / total if total else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what is slow, and what to change."""
+        if self.batches == 0:
+            return "No batch has been made yet."
+        share = f"{self.waited_share:.0%}"
+        if self.waited_share <= _SMALL_SHARE:
+            return f"The model is what is slow: it waited for batches in {share} of its time. Leave it so."
+        working = {stage: self.seconds[stage] for stage in STAGES}
+        slowest = max(working, key=lambda stage: working[stage])
+        advice = self._advice(slowest)
+        return f"The loader is what is slow: the model waited for it in {share} of its time; {advice}"
+
+    def _advice(self, slowest: str) -> str:
+        more = f"raise threads= from {self.threads}"
+        return {
+            "read": "most of its time went into waiting for storage: use shuffle='block', or faster storage.",
+            "gather": f"most of its time went into gathering: {more}, or ask for fewer columns.",
+            "transform": f"most of its time went into transform=: {more}, or do it when building the data.",
+            "convert": "most of its time went into converting: output='torch' on the CPU copies nothing.",
+            "copy": "most of its time went into copying: use id_dtype='int32', which halves it.",
+        }[slowest]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return all of it as plain JSON-able values."""
+        return {
+            "seconds": dict(self.seconds),
+            "shares": self.shares,
+            "consumer_seconds": self.consumer_seconds,
+            "waited_seconds": self.waited_seconds,
+            "waited_share": self.waited_share,
+            "batches": self.batches,
+            "samples": self.samples,
+            "threads": self.threads,
+            "left_out": self.left_out,
+            "verdict": self.verdict,
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"{name:<26}{value:>10.3f} s {self.shares[name]:>6.1%}" for name, value in self.seconds.items()
+        ]
+        lines.append(f"{'consumer: own work':<26}{self.consumer_seconds:>10.3f} s")
+        lines.append(f"{'consumer: waited':<26}{self.waited_seconds:>10.3f} s {self.waited_share:>6.1%}")
+        lines.append(f"{self.batches} batches, {self.samples} samples, {self.threads} threads")
+        if self.left_out:
+            lines.append(f"{self.left_out} samples of the epoch are left out (last='drop')")
+        return "\n".join([*lines, self.verdict])
+
+
+class Clock:
+    """Adds up the seconds of each stage over threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds = dict.fromkeys(STAGES, 0.0)
+        self.waited = 0.0
+        self.consumer = 0.0
+        self.idle = 0.0
+        self.batches = 0
+        self.samples = 0
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the time of a block."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._add(name, time.perf_counter() - started)
+
+    @contextmanager
+    def gather(self) -> Iterator[None]:
+        """Count the time of a block as gather, or as read where the thread slept for pages from storage.
+
+        A thread that faults on a page which is not in memory sleeps: its wall time
+        goes on, its CPU time does not, and the system counts a major fault.
+        """
+        faults = _major_faults()
+        started, started_cpu = time.perf_counter(), time.thread_time()
+        try:
+            yield
+        finally:
+            wall, cpu = time.perf_counter() - started, time.thread_time() - started_cpu
+            read = max(wall - cpu, 0.0) if _major_faults() > faults else 0.0
+            self._add("read", read)
+            self._add("gather", wall - read)
+
+    def _add(self, name: str, seconds: float) -> None:
+        with self._lock:
+            self._seconds[name] += seconds
+
+    def report(self, threads: int, left_out: int) -> Report:
+        """Return what was added up so far."""
+        with self._lock:
+            seconds = {**self._seconds, "waiting for the consumer": self.idle}
+        return Report(seconds, self.consumer, self.waited, self.batches, self.samples, threads, left_out)
+
+
+def _major_faults() -> int:
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_majflt

@@ -1,0 +1,64 @@
+"""A shuffle for data that is larger than memory, or far away: whole blocks are read, and mixed in windows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.errors import OrderError
+from headrace.kernels.blocks import block_order
+from headrace.kernels.permute import round_keys
+from headrace.kernels.rng import stream_key
+from headrace.order.sampler import Budget, EpochOrder, Parameters
+
+
+class Block:
+    """Permuted blocks, dealt to lanes; inside a lane a window of blocks is shuffled sample by sample.
+
+    A global batch takes equal parts of each lane (where the lanes divide it; else parts
+    that differ by one), and stands lane by lane: where the world size divides the lanes, a
+    rank reads only its own. The lanes are part of the order, the world size is not.
+
+    Args:
+        block: Samples in a block: what is read in one go.
+        window: Blocks of a lane that are shuffled together; a larger one shuffles better.
+        lanes: Places in the stream of blocks that are read at the same time.
+
+    Raises:
+        OrderError: One of them is below 1.
+    """
+
+    def __init__(self, block: int = 1024, window: int = 16, lanes: int = 64) -> None:
+        for name, value in (("block", block), ("window", window), ("lanes", lanes)):
+            if value < 1:
+                raise OrderError(f"{name}={value}; a block order needs {name} of at least 1.")
+        self.block = block
+        self.window = window
+        self.lanes = lanes
+
+    def describe(self) -> Parameters:
+        """Return block, window and lanes."""
+        return {"kind": "block", "block": self.block, "window": self.window, "lanes": self.lanes}
+
+    def at(self, size: int, seed: int, epoch: int, budget: Budget) -> EpochOrder:
+        """Return the block order of one epoch."""
+        return _BlockOrder(self, size, seed, epoch)
+
+
+class _BlockOrder:
+    cuts: NDArray[np.int64] | None = None
+
+    def __init__(self, parameters: Block, size: int, seed: int, epoch: int) -> None:
+        self.parameters = parameters
+        self.size = size
+        self._key = stream_key(seed, epoch, "windows of blocks")
+        self._keys = round_keys(stream_key(seed, epoch, "blocks"))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def indices(self, positions: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
+        p = self.parameters
+        return block_order(
+            positions, start, stop, self.size, p.block, p.window, p.lanes, self._key, self._keys
+        )
