@@ -84,7 +84,9 @@ def plain_end(data: bytes, start: int, quote: int, limit: int) -> tuple[int, int
 
 
 some_bytes = st.lists(
-    st.sampled_from([b",", b'"', b"\n", b"\r", b"\r\n", b"a", b" ", b"\t", b'""', b"abcdefghijk", "é".encode()]),
+    st.sampled_from(
+        [b",", b'"', b"\n", b"\r", b"\r\n", b"a", b" ", b"\t", b'""', b"abcdefghijk", "é".encode()]
+    ),
     max_size=40,
 ).map(b"".join)
 
@@ -162,7 +164,9 @@ def test_lines_that_a_fast_parser_must_not_see(line: bytes, flag: int) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(value=st.recursive(st.text(alphabet='[]{}"\\a') | st.none(), lambda inner: st.lists(inner, max_size=3)))
+@given(
+    value=st.recursive(st.text(alphabet='[]{}"\\a') | st.none(), lambda inner: st.lists(inner, max_size=3))
+)
 def test_nesting_depth(value: object) -> None:
     def depth(value: object) -> int:
         return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0

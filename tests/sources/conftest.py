@@ -85,7 +85,9 @@ def read_all(reader: Reader, block_bytes: int = 8 << 20) -> Read:
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Callable[..., Reader]:
-    def opened(content: bytes | dict[str, bytes] | str, columns: Sequence[Column], **options: Any) -> Reader:
+    def opened(
+        content: bytes | dict[str, bytes] | str, wanted: Sequence[Column], /, **options: Any
+    ) -> Reader:
         files: Any = content
         if isinstance(content, bytes):
             content = {"data": content}
@@ -94,14 +96,14 @@ def opened(tmp_path: Path) -> Callable[..., Reader]:
                 (tmp_path / name).write_bytes(data)
             files = list(content)
         source = SimpleNamespace(**{**DEFAULTS, "files": files, **options})
-        return open_source(source, tmp_path, columns)
+        return open_source(source, tmp_path, wanted)
 
     return opened
 
 
 @pytest.fixture
 def read(opened: Callable[..., Reader]) -> Callable[..., Read]:
-    def read(content: Any, columns: Sequence[Column], block_bytes: int = 8 << 20, **options: Any) -> Read:
-        return read_all(opened(content, columns, **options), block_bytes)
+    def read(content: Any, wanted: Sequence[Column], block_bytes: int = 8 << 20, /, **options: Any) -> Read:
+        return read_all(opened(content, wanted, **options), block_bytes)
 
     return read

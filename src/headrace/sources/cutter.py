@@ -91,7 +91,7 @@ class TextStream:
     def blocks(self, block_bytes: int, names: tuple[str, ...] = ()) -> Iterator[TextBlock]:
         """Yield the remaining records in blocks of about ``block_bytes``; at least one record each."""
         wanted = block_bytes
-        while self._pending or not self._ended:
+        while True:
             self._fill(wanted)
             last = self._ended and len(self._pending) <= wanted
             records = self.syntax.scan(self._pending[:wanted], last)
@@ -103,7 +103,7 @@ class TextStream:
             if block := self._cut(records, names, last):
                 yield block
             if last:
-                break
+                return
 
     def _check_length(self, wanted: int) -> None:
         if wanted > _LONGEST_RECORD:
