@@ -733,7 +733,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for name, said in [
         (
             "adds.toml",
-            f"{tmp_path / 'adds.toml'}: there is no such file. Did you mean '{tmp_path / 'ads.toml'}'?",
+            f"{tmp_path / 'adds.toml'}: there is no such file. Did you mean 'ads.toml'?",
         ),
         (
             "bytes.toml",
@@ -785,3 +785,13 @@ def test_a_spec_needs_a_feature() -> None:
         Spec.from_dict({"name": "x", "source": {"files": "a.csv"}, "features": {}})
     with pytest.raises(SpecError, match=r"^the key 'features' is missing\.$"):
         Spec.from_dict({"name": "x", "source": {"files": "a.csv"}})
+
+
+def test_mistakes_that_only_the_files_show_have_their_line_too(tmp_path: Path) -> None:
+    spec = Spec.load(_written(tmp_path, BASE))
+    [use] = spec.columns()["history_ts"]
+    text = "no file has the column."
+    assert spec.message(use.path, text) == f"{tmp_path / 'other.toml'}:20: features.history.time: {text}"
+    [use, *_] = spec.columns()["user_id"]
+    assert spec.message(use.path, text) == f"{tmp_path / 'other.toml'}:12: features.user_id.column: {text}"
+    assert Spec.from_dict(spec.to_dict()).message(use.path, text) == f"features.user_id.column: {text}"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import ValidationError
 
 from headrace.errors import SpecError, did_you_mean
-from headrace.spec.problems import Path, Problem, from_validation, on_one_line, shown
+from headrace.spec.origin import Origin
+from headrace.spec.problems import Problem, from_validation, on_one_line, shown
 from headrace.spec.toml import TomlError, parse_toml, where_keys_are
 
 if TYPE_CHECKING:
@@ -28,9 +29,12 @@ def load_spec(made: type[_Spec], path: str | os.PathLike[str]) -> _Spec:
         declared = parse_toml(content)
     except TomlError as mistake:
         raise SpecError("\n".join(f"{name}:{line}: {text}" for line, text in mistake.lines)) from None
+    origin = Origin(name, where_keys_are(content.decode("utf-8-sig")))
     spec, problems = validated(made, declared)
     if spec is None:
-        raise SpecError("\n".join(_with_lines(problems, name, where_keys_are(content.decode("utf-8-sig")))))
+        in_order = sorted(problems, key=lambda problem: origin.line_of(problem.place))
+        raise SpecError("\n".join(map(origin.message, in_order)))
+    spec._origin = origin
     return in_folder(spec, file.parent)
 
 
@@ -38,31 +42,18 @@ def _read(path: FilePath, name: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise SpecError(f"{name}: there is no such file.{did_you_mean(name, _specs_beside(path))}") from None
+        raise SpecError(
+            f"{name}: there is no such file.{did_you_mean(path.name, _specs_beside(path))}"
+        ) from None
     except (OSError, ValueError) as error:
         raise SpecError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 
 
 def _specs_beside(path: FilePath) -> Iterable[str]:
     try:
-        return [str(other) for other in path.parent.glob("*.toml")]
+        return [other.name for other in path.parent.glob("*.toml")]
     except (OSError, ValueError):
         return []
-
-
-def _with_lines(problems: Iterable[Problem], name: str, lines: Mapping[Path, int]) -> Iterable[str]:
-    """Yield messages in the order of their lines in the file."""
-    placed = sorted(
-        ((_line_of(problem.place, lines), problem) for problem in problems), key=lambda pair: pair[0]
-    )
-    return (problem.line(f"{name}:{line}") for line, problem in placed)
-
-
-def _line_of(place: Path, lines: Mapping[Path, int]) -> int:
-    """Return the line of a key, or of the nearest table around it that is written; else 1."""
-    while place and place not in lines:
-        place = place[:-1]
-    return lines.get(place, 1)
 
 
 def spec_from_dict(made: type[_Spec], declared: object, folder: str | os.PathLike[str] | None) -> _Spec:
@@ -86,5 +77,5 @@ def validated(made: type[_Spec], declared: object) -> tuple[_Spec | None, list[P
 def in_folder(spec: _Spec, folder: str | os.PathLike[str] | None) -> _Spec:
     """Let the relative files of a new spec start at ``folder``."""
     if folder is not None:
-        spec._folder = os.fspath(folder)
+        spec._folder = os.fsdecode(folder)
     return spec

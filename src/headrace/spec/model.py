@@ -19,6 +19,8 @@ from headrace.spec.columns import ColumnUse, TableColumn, column_uses
 from headrace.spec.draft import Draft, key_of, part_of, without
 from headrace.spec.features import Feature, OnVocabulary
 from headrace.spec.labels import Attribution, Label
+from headrace.spec.origin import Origin
+from headrace.spec.problems import Path as KeyPath
 from headrace.spec.problems import Problem, from_validation
 from headrace.spec.source import Id, Source, Table, Time, Weight
 from headrace.spec.splits import Split, TimeSplit, bounds_in_microseconds
@@ -67,6 +69,7 @@ class Spec(Declared):
     tables: Mapping[str, Table] = Field(default_factory=dict)
 
     _folder: str | None = PrivateAttr(default=None)
+    _origin: Origin | None = PrivateAttr(default=None)
 
     @property
     def folder(self) -> Path | None:
@@ -149,6 +152,16 @@ class Spec(Declared):
         if self._folder is None or "://" in file or os.path.isabs(file):
             return file
         return os.path.join(self._folder, file)
+
+    def message(self, path: KeyPath, text: str) -> str:
+        """Return one line that says what is wrong with a key: ``ads.toml:24: features.user_id.column: ...``.
+
+        Args:
+            path: The key, as ``columns()`` gives it.
+            text: What was found, what is allowed, what to do.
+        """
+        problem = Problem(path, text)
+        return problem.line() if self._origin is None else self._origin.message(problem)
 
     def vocabulary_of(self, feature: str) -> tuple[str, VocabularySpec]:
         """Return the name and declaration of the vocabulary that a feature's ids come from.
