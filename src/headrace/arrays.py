@@ -27,6 +27,11 @@ class Texts:
     def __len__(self) -> int:
         return len(self.begins)
 
+    def select(self, places: NDArray[np.int64]) -> Texts:
+        """Return some of the texts, over the same bytes."""
+        valid = self.valid[places] if len(self.valid) else self.valid
+        return Texts(self.data, self.begins[places], self.ends[places], valid)
+
 
 def validity(array: pa.Array) -> NDArray[np.bool_]:
     """Return which elements are not null: bool [n], or empty where none is null."""
@@ -74,11 +79,16 @@ def list_borders(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
 
     The offsets begin at 0 and the values are exactly those that they cover.
     """
-    if array.null_count:
+    if array.null_count and not _null_lists_are_empty(array):
         array = _emptied(array)
     offsets = array.offsets.to_numpy().astype(np.int64)
     values = array.values.slice(offsets[0], offsets[-1] - offsets[0])
     return offsets - offsets[0], values
+
+
+def _null_lists_are_empty(array: pa.Array) -> bool:
+    lengths = np.diff(array.offsets.to_numpy())
+    return not lengths[~validity(array)].any()
 
 
 def _emptied(array: pa.Array) -> pa.Array:

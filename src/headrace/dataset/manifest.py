@@ -67,7 +67,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_NAME
     try:
         content = json.loads(path.read_bytes())
-        return _parse(content, path)
+        return parse_manifest(content, path)
     except FileNotFoundError:
         raise StoreError(_why_missing(folder)) from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -85,7 +85,8 @@ def _why_missing(folder: Path) -> str:
     )
 
 
-def _parse(content: Any, path: Path) -> Manifest:
+def parse_manifest(content: Any, path: Path) -> Manifest:
+    """Return the manifest that was read from ``path`` as JSON; errors as those of ``read_manifest``."""
     if content["format_version"] != FORMAT_VERSION:
         raise StoreError(
             f"{path}: format version {content['format_version']}, this headrace reads {FORMAT_VERSION}. "

@@ -157,6 +157,18 @@ class Vocabulary:
             VocabularyError: A value is not in the vocabulary and ``unseen="error"``.
         """
         texts = to_id_texts(values)
+        ids = self.find(texts)
+        unseen = np.flatnonzero(ids < 0)
+        if len(unseen):
+            self._refuse(str(texts[unseen[0]]))
+        return ids
+
+    def find(self, texts: pa.Array) -> NDArray[np.int64]:
+        """Return the id of each id text, int64 [n]; with ``unseen="error"`` -1 where there is none.
+
+        Args:
+            texts: string, large_string, int64 or uint64.
+        """
         codes = self._index.find(texts)
         ids = codes + self.rules.first_id
         ids[codes == NULL] = self.rules.null_id
@@ -206,15 +218,16 @@ class Vocabulary:
         return _NAMES[self.rules.kind_of(token_id, len(self._values))]
 
     def _unseen_ids(self, texts: pa.Array) -> NDArray[np.int64]:
-        if self.rules.unseen == "error":
-            raise VocabularyError(
-                f"{str(texts[0])!r} is not in the vocabulary, and unseen='error'."
-                f"{did_you_mean(str(texts[0]), self._values.slice(0, 10_000).to_pylist())}"
-                " Fit it on data that holds the value, or choose unseen='unknown'."
-            )
-        if self.rules.unseen == "unknown":
-            return np.full(len(texts), self.rules.unknown_id, np.int64)
-        return self.rules.first_id + len(self._values) + buckets_of(texts, self.rules.unknown_buckets)
+        if self.rules.unseen == "hash":
+            return self.rules.first_id + len(self._values) + buckets_of(texts, self.rules.unknown_buckets)
+        return np.full(len(texts), self.rules.unknown_id if self.rules.unseen == "unknown" else -1, np.int64)
+
+    def _refuse(self, text: str) -> None:
+        raise VocabularyError(
+            f"{text!r} is not in the vocabulary, and unseen='error'."
+            f"{did_you_mean(text, self._values.slice(0, 10_000).to_pylist())}"
+            " Fit it on data that holds the value, or choose unseen='unknown'."
+        )
 
     # -- on disk --------------------------------------------------------------------------------
 

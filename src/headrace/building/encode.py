@@ -1,0 +1,177 @@
+"""New data encoded with a store's tables: tomorrow's log, or one request at serving time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headrace import disk
+from headrace.building.build import check_accounting, claim, refuse_foreign, settings_of
+from headrace.building.ingest import parse_source
+from headrace.building.memory_source import memory_batch
+from headrace.building.plan import ParsePlan, parse_plans
+from headrace.building.publishing import finish_publishing, publish, staging_folder
+from headrace.building.quarantining import write_quarantines
+from headrace.building.rowset import RowSet
+from headrace.building.settings import Progress, no_progress
+from headrace.building.staleness import describe_files, store_fingerprint
+from headrace.building.tables import load_tables, save_tables
+from headrace.building.writing import write_shards
+from headrace.dataset.dataset import Dataset
+from headrace.dataset.fitted import fitted_details, fitted_files, save_fitted
+from headrace.dataset.layout import WORK
+from headrace.dataset.manifest import Manifest
+from headrace.dataset.splits import load_from_disk
+from headrace.dataset.view import encoded_rows
+from headrace.encoding.rows import Rows
+from headrace.encoding.shard import encode_rows
+from headrace.errors import SourceError
+from headrace.loading.space import Batch
+from headrace.parse.part import PartReader
+from headrace.sources import open_source
+from headrace.spec import Spec
+
+SPLIT = "data"
+"""The one split of a store of new data."""
+
+
+def encode(
+    store: str | Path,
+    files: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    labels: bool = True,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: Progress = no_progress,
+) -> Dataset:
+    """Encode new raw files with the vocabularies, statistics and tables of a store.
+
+    Args:
+        store: A built store.
+        files: Raw files of the format that the store's spec declares: globs or fsspec URLs.
+        out: The folder of the new store; its one split is ``"data"``.
+        labels: Whether labels and weights are encoded too; their columns may be absent all the same.
+        memory: As for ``build``.
+        threads: As for ``build``.
+        progress: As for ``build``.
+
+    Returns:
+        The encoded rows, in byte order of path, then line.
+
+    Raises:
+        SourceError: Files are missing, or a feature's column is.
+        BuildError: Too many rows are bad.
+    """
+    settings = settings_of(memory, threads, progress)
+    opened = load_from_disk(store)
+    patterns = [str(files)] if isinstance(files, str | Path) else [str(file) for file in files]
+    out = Path(out)
+    plan = _rows_plan(opened.spec, labels=labels)
+    reader = open_source(plan.source.model_copy(update={"files": tuple(patterns)}), None, plan.columns)
+    spec, plan = _without_absent(opened.spec, plan, reader.names(0), labels=labels)
+    reader = open_source(plan.source.model_copy(update={"files": tuple(patterns)}), None, plan.columns)
+    refuse_foreign(out)
+    with disk.locked(out / WORK / "lock", str(out)):
+        finish_publishing(out)
+        sources = {"rows": describe_files(reader.files, {})}
+        fingerprint = store_fingerprint(spec, sources) + opened.manifest.fingerprint[:8]
+        staging = staging_folder(out)
+        claim(staging, fingerprint)
+        reader.check()
+        checksums = [entry["xxh3"] for entry in sources["rows"]]
+        parsed = parse_source(
+            reader, plan, out / WORK / "parsed" / "rows", "-".join([plan.fingerprint, *checksums]), settings
+        )
+        tables = load_tables(opened.folder, spec)
+        parts = [Rows(part, tables, plan.keys) for part in parsed.open()]
+        names = [file.name for file in reader.files]
+        rowset = RowSet(spec, parts, names, split=SPLIT)
+        fitted = replace(opened.fitted, observed_until=rowset.observed_until())
+        rowset.drop_censored(fitted.observed_until)
+        save_fitted(staging, fitted)
+        splits = write_shards(rowset, fitted, staging, settings, labels=labels)
+        files_ = (
+            *fitted_files(staging, fitted),
+            *save_tables(staging, tables),
+            *write_quarantines(staging, parts, names),
+        )
+        accounting = rowset.accounting()
+        check_accounting(accounting)
+        details = {
+            "name": spec.name,
+            "spec": spec.to_dict(),
+            "spec_fingerprint": spec.fingerprint,
+            "encoded_with": opened.manifest.fingerprint,
+            "sources": sources,
+            "rows": asdict(accounting),
+            "fitted": fitted_details(fitted),
+        }
+        shards = {name: tuple(entries) for name, entries in splits.items()}
+        publish(out, Manifest("rows", fingerprint, shards, files_, details))
+    return load_from_disk(out)[SPLIT]
+
+
+def _rows_plan(spec: Spec, *, labels: bool) -> ParsePlan:
+    return parse_plans(spec, labels=labels, split=False)[0]
+
+
+def _without_absent(
+    spec: Spec, plan: ParsePlan, names: Iterable[str], *, labels: bool
+) -> tuple[Spec, ParsePlan]:
+    """Take labels and the weight out of the declaration whose columns new data lacks."""
+    there = set(names)
+    declared = spec.to_dict()
+    if spec.weight is not None and spec.weight.column not in there:
+        declared.pop("weight")
+    for name, label in spec.labels.items():
+        columns = [getattr(label, key, None) for key in ("column", "click_time", "convert_time", "weight")]
+        if not labels or any(column is not None and column not in there for column in columns):
+            declared["labels"].pop(name)
+    reduced = Spec.from_dict(declared, folder=spec.folder)
+    return reduced, _rows_plan(reduced, labels=labels)
+
+
+class Encoder:
+    """Encodes rows in memory with a store's tables: the same bits as a loader over the store gives.
+
+    Args:
+        store: A built store.
+        labels: Whether labels and weights are encoded too.
+    """
+
+    def __init__(self, store: str | Path, *, labels: bool = False) -> None:
+        opened = load_from_disk(store)
+        self._labels = labels
+        self._spec = opened.spec
+        self._fitted = opened.fitted
+        self._plan = _rows_plan(opened.spec, labels=labels)
+        self._tables = load_tables(opened.folder, opened.spec)
+
+    def encode(self, rows: Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch) -> Batch:
+        """Encode rows.
+
+        Args:
+            rows: A list of dicts as JSON would give them, or an Arrow table.
+
+        Returns:
+            The batch that a loader gives for these rows; ``sample_id`` counts from 0.
+
+        Raises:
+            SourceError: A row is bad; the message says which, and why.
+        """
+        parser = PartReader(self._plan.readings, self._plan.checks)
+        parser.add(memory_batch(rows, self._plan.columns))
+        part = Rows(parser.part(), self._tables, self._plan.keys)
+        if part.bad:
+            raise SourceError(f"row {part.bad[0].row}: {part.bad[0].reason}.")
+        everything = np.arange(len(part), dtype=np.int64)
+        split = next(iter(self._spec.split_names))
+        batch = encode_rows(self._spec, part, everything, split, self._fitted, labels=self._labels)
+        space = encoded_rows(self._spec, [batch], "encoder")
+        return space.gather(everything, everything.astype(np.uint64))

@@ -1,0 +1,121 @@
+"""Vocabularies, statistics and classes from the train rows of all parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headrace.arrays import list_borders, numbers_of, validity
+from headrace.building.rowset import RowSet
+from headrace.encoding.declared import Place, feature_places, label_places
+from headrace.encoding.features import null_id
+from headrace.encoding.rows import Rows
+from headrace.errors import BuildError
+from headrace.fit.counting import ValueCounts, count_elements
+from headrace.fit.fitted import Fitted
+from headrace.fit.rules import Rules
+from headrace.fit.statistics import Statistics, fit_statistics
+from headrace.fit.vocabulary import Vocabulary
+from headrace.parse.readings import Ids, WeightedIds
+from headrace.spec import ClassLabel, Feature, Numeric, Sequence, Spec
+from headrace.dataset.layout import vocabulary_file
+
+_FITTED_TRANSFORMS = ("standardize", "minmax", "bucketize")
+
+
+def fit(rowset: RowSet, observed_until: Mapping[str, Mapping[str, int]]) -> Fitted:
+    """Learn everything that encoding needs from the train split."""
+    spec = rowset.spec
+    return Fitted(
+        vocabularies={name: _vocabulary(rowset, name) for name in spec.vocabulary_specs},
+        statistics={
+            name: _statistics(rowset, feature, place)
+            for name, feature in spec.features.items()
+            if isinstance(feature, Numeric) and feature.transform in _FITTED_TRANSFORMS
+            for place in feature_places(spec, feature)
+        },
+        classes={
+            name: _classes(rowset, label)
+            for name, label in spec.labels.items()
+            if isinstance(label, ClassLabel)
+        },
+        observed_until=observed_until,
+    )
+
+
+def _vocabulary(rowset: RowSet, name: str) -> Vocabulary:
+    spec = rowset.spec
+    declared = spec.vocabulary_specs[name]
+    if declared.from_ is not None:
+        return _taken_from(spec, name, declared.from_)
+    reserved = spec.reserved_ids(name)
+    rules = Rules(
+        min_count=declared.min_count,
+        max_size=declared.max_size,
+        unseen=declared.unseen,
+        unknown_buckets=declared.unknown_buckets,
+        unknown_id=reserved.unknown,
+        missing_id=reserved.missing,
+    )
+    counts = ValueCounts()
+    empty = Vocabulary.from_counts(pa.array([], pa.large_string()), np.empty(0, np.int64), rules, {})
+    for feature_name in spec.features_on(name):
+        feature = spec.features[feature_name]
+        place = feature_places(spec, feature)[0]
+        for rows, chosen in rowset.train():
+            size = len(rows.dictionary(place))
+            found = _counts(feature, rows, place, chosen, size)
+            counts.add(rows.dictionary(place), found, null_id(feature, empty))
+    return counts.vocabulary(rules)
+
+
+def _taken_from(spec: Spec, name: str, store: str) -> Vocabulary:
+    folder = Path(spec.locate(store))
+    path = folder / vocabulary_file(name)
+    if not path.exists():
+        raise BuildError(
+            f"vocabularies.{name}: the store {folder} has no vocabulary of this name ({path} is missing). "
+            "Name a store that was built with it."
+        )
+    return Vocabulary.load(path)
+
+
+def _counts(
+    feature: Feature, rows: Rows, place: Place, chosen: NDArray[np.int64], size: int
+) -> NDArray[np.int64]:
+    column = rows.column(place)
+    if isinstance(place.reading, Ids):
+        borders = np.arange(len(column) + 1, dtype=np.int64)
+        return count_elements(numbers_of(column), borders, chosen, size, distinct=False)
+    borders, elements = list_borders(column)
+    codes = elements.flatten()[0] if isinstance(place.reading, WeightedIds) else elements
+    distinct = not isinstance(feature, Sequence)
+    return count_elements(numbers_of(codes), borders, chosen, size, distinct=distinct)
+
+
+def _statistics(rowset: RowSet, feature: Numeric, place: Place) -> Statistics:
+    def blocks() -> Iterator[NDArray[np.float64]]:
+        for rows, chosen in rowset.train():
+            column = rows.column(place)
+            valid = validity(column)
+            yield numbers_of(column)[chosen[valid[chosen]] if len(valid) else chosen]
+
+    return fit_statistics(blocks, feature.buckets)
+
+
+def _classes(rowset: RowSet, label: ClassLabel) -> tuple[str, ...]:
+    """Return the declared classes, or those in train in byte order."""
+    if label.values is not None:
+        return label.values
+    place = label_places(rowset.spec, label)[0]
+    found: set[str] = set()
+    for rows, chosen in rowset.train():
+        texts = rows.dictionary(place)
+        borders = np.arange(len(rows) + 1, dtype=np.int64)
+        counts = count_elements(numbers_of(rows.column(place)), borders, chosen, len(texts), distinct=False)
+        found.update(texts.take(pa.array(np.flatnonzero(counts[:-1]))).to_pylist())
+    return tuple(sorted(found, key=str.encode))

@@ -1,0 +1,175 @@
+"""Sources become parsed parts on disk: each byte of raw text is parsed once.
+
+    .build/parsed/rows/00000 ...    parts of the rows
+    .build/parsed/table-NAME/00000  each joined table
+
+A folder of parts belongs to one fingerprint (way of reading, readings, files,
+size of a part); finished parts of the same fingerprint are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import xxhash
+
+from headrace import disk
+from headrace.building.plan import ParsePlan
+from headrace.building.settings import Settings
+from headrace.engine.local import run_in_order
+from headrace.errors import BuildError
+from headrace.parse.part import Part, PartReader, open_part, save_part
+from headrace.sources import BadRow, Block, Reader, SourceFile
+
+_FINGERPRINT = "fingerprint.json"
+_EARLY_ROWS = 100_000
+"""A build stops before all is read only when so many rows would not make the bad ones few enough."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The parts of one source, in the order of the rows."""
+
+    folder: Path
+    parts: tuple[Path, ...]
+
+    def open(self) -> list[Part]:
+        """Memory-map every part."""
+        return [open_part(path) for path in self.parts]
+
+
+def source_fingerprint(files: list[SourceFile], checksums: list[str]) -> str:
+    """Return a digest of the files that a source was, by name, size and content."""
+    entries = [[file.name, file.size, checksum] for file, checksum in zip(files, checksums, strict=True)]
+    return xxhash.xxh3_128_hexdigest(json.dumps(entries).encode())
+
+
+def parse_source(
+    reader: Reader,
+    plan: ParsePlan,
+    folder: Path,
+    fingerprint: str,
+    settings: Settings,
+    *,
+    files: Collection[int] | None = None,
+    one_part: bool = False,
+) -> Parsed:
+    """Parse a source into parts below ``folder``; finished ones of an earlier run are kept.
+
+    Args:
+        reader: The opened source.
+        plan: What to read of it.
+        folder: Where the parts go.
+        fingerprint: Of the plan and the files' content.
+        settings: Threads and size of parts.
+        files: Numbers of the files to read; None is all.
+        one_part: Make one part of all, as joined tables need it.
+
+    Raises:
+        BuildError: Far more rows are bad than ``max_bad_fraction`` allows, or one is, with ``on_bad_row = "fail"``.
+        SourceError: A file is damaged, or changed while it was read.
+    """
+    part_bytes = 1 << 62 if one_part else settings.part_bytes
+    _claim(folder, f"{fingerprint}-{part_bytes}")
+    total = sum(max(file.size, 1) for file in reader.files)
+    tally = _Tally(plan, reader)
+    paths: list[Path] = []
+
+    def finish(task: tuple[int, list[Block]]) -> tuple[Path, int, int]:
+        number, blocks = task
+        path = folder / f"{number:05d}"
+        if not path.exists():
+            parser = PartReader(plan.readings, plan.checks)
+            for block in blocks:
+                parser.add(reader.parse(block))
+            save_part(parser.part(), path)
+        return path, number, sum(block.nbytes for block in blocks)
+
+    done = 0
+    blocks = reader.blocks(settings.block_bytes, files)
+    for path, _, size in run_in_order(finish, enumerate(_grouped(blocks, part_bytes)), settings.threads):
+        paths.append(path)
+        tally.add(open_part(path))
+        done += size
+        settings.progress(f"parsing {plan.table or 'rows'}", min(1.0, done / total))
+    tally.check(final=True)
+    return Parsed(folder, tuple(paths))
+
+
+def _claim(folder: Path, fingerprint: str) -> None:
+    """Empty the folder unless its parts are of this fingerprint."""
+    marker = folder / _FINGERPRINT
+    if marker.exists() and json.loads(marker.read_text()) == fingerprint:
+        disk.remove_temporaries(folder)
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    disk.write_json(marker, fingerprint)
+
+
+def _grouped(blocks: Iterator[Block], part_bytes: int) -> Iterator[list[Block]]:
+    group: list[Block] = []
+    size = 0
+    for block in blocks:
+        group.append(block)
+        size += block.nbytes
+        if size >= part_bytes:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+class _Tally:
+    """Counts rows and bad rows, and stops a build that cannot succeed."""
+
+    def __init__(self, plan: ParsePlan, reader: Reader) -> None:
+        self._plan = plan
+        self._reader = reader
+        self._rows = 0
+        self._bad = 0
+        self._example: BadRow | None = None
+
+    def add(self, part: Part) -> None:
+        places = {fault.place for fault in part.faults if fault.key in self._plan.keys}
+        bad = len(part.bad) + len(places)
+        if bad and self._plan.source.on_bad_row == "fail":
+            first = min(
+                [*part.bad, *(fault.bad for fault in part.faults)], key=lambda row: (row.file, row.row)
+            )
+            name = self._reader.files[first.file].name
+            raise BuildError(
+                f"{name}:{first.line}{_byte(first.byte_offset)}: {first.reason}. "
+                'Mend the row, or let on_bad_row = "quarantine" set such rows aside.'
+            )
+        self._rows += len(part) + len(part.bad)
+        self._bad += bad
+        self._example = next((fault.bad for fault in part.faults), next(iter(part.bad), self._example))
+        self.check(final=False)
+
+    def check(self, *, final: bool) -> None:
+        allowed = self._plan.source.max_bad_fraction * (self._rows if final else max(self._rows, _EARLY_ROWS))
+        if self._bad <= allowed:
+            return
+        example = self._example
+        where = (
+            ""
+            if example is None
+            else (
+                f" The last one seen: {self._reader.files[example.file].name}:{example.line}"
+                f"{_byte(example.byte_offset)}: {example.reason}."
+            )
+        )
+        seen = "" if final else " read so far"
+        raise BuildError(
+            f"{self._bad:,} of {self._rows:,} rows{seen} are bad, max_bad_fraction = "
+            f"{self._plan.source.max_bad_fraction:g} allows {int(allowed):,}.{where} "
+            "Mend the rows or the declaration, or raise max_bad_fraction."
+        )
+
+
+def _byte(offset: int) -> str:
+    return "" if offset < 0 else f" (byte {offset})"

@@ -1,0 +1,71 @@
+"""What each source must be read for: the readings and checks of a spec, by source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import xxhash
+
+from headrace.encoding.checks import row_checks
+from headrace.encoding.declared import row_places, source_columns
+from headrace.parse.checks import Check, check_key
+from headrace.parse.readings import Ids, Reading, key_of
+from headrace.sources import Column
+from headrace.spec import SourceOptions, Spec
+
+
+@dataclass(frozen=True)
+class ParsePlan:
+    """What is parsed of one source: the rows, or one of the joined tables."""
+
+    table: str | None
+    """The table's name; None: the rows."""
+    source: SourceOptions
+    readings: tuple[Reading, ...]
+    checks: tuple[Check, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of all readings and checks."""
+        return frozenset([*map(key_of, self.readings), *map(check_key, self.checks)])
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when parsed data would: with the way of reading, the readings or the checks."""
+        how: dict[str, Any] = self.source.model_dump(
+            mode="json", exclude={"files", "on_bad_row", "max_bad_fraction"}
+        )
+        return xxhash.xxh3_128_hexdigest(repr([sorted(how.items()), sorted(self.keys)]).encode())
+
+
+def parse_plans(spec: Spec, *, labels: bool = True, split: bool = True) -> list[ParsePlan]:
+    """Return the plan of the rows and of each table.
+
+    Args:
+        spec: The declaration.
+        labels: Whether labels and weights are read too.
+        split: Whether the column that the split goes by is read too.
+
+    Raises:
+        SpecError: One column is asked to be one value and a list.
+    """
+    needed: dict[str | None, dict[Reading, str]] = {None: {}}
+    for name, table in spec.tables.items():
+        needed[name] = {Ids(table.key): f"tables.{name}.key"}
+    for where, place in row_places(spec, labels=labels, split=split):
+        needed[place.table].setdefault(place.reading, where)
+    checks: dict[str | None, dict[str, Check]] = {name: {} for name in needed}
+    for table_name, check in row_checks(spec, labels=labels, split=split):
+        checks[table_name][check_key(check)] = check
+    return [
+        ParsePlan(
+            table=name,
+            source=spec.source if name is None else spec.tables[name],
+            readings=tuple(readings),
+            checks=tuple(checks[name].values()),
+            columns=tuple(source_columns([(where, reading) for reading, where in readings.items()])),
+        )
+        for name, readings in needed.items()
+    ]

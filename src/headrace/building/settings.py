@@ -1,0 +1,68 @@
+"""What changes how fast and in how much memory a build runs, and no byte of its result."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from headrace.engine.local import default_threads
+from headrace.errors import BuildError
+
+_LARGEST_PART = 64 << 20
+_SMALLEST_PART = 1 << 20
+_MEMORY_PER_PART_BYTE = 12
+"""Anonymous bytes that one thread needs for each byte of raw text of a part: blocks, columns, dictionaries."""
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B?|B)?", re.IGNORECASE)
+_FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+Progress = Callable[[str, float], None]
+"""Takes what is being done, and which share of it is done, 0 to 1."""
+
+
+def no_progress(stage: str, share: float) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Speed and memory."""
+
+    memory: int = field(default_factory=lambda: machine_memory() // 4)
+    """Bytes of anonymous memory that the build keeps under."""
+    threads: int = field(default_factory=default_threads)
+    progress: Progress = no_progress
+
+    @property
+    def part_bytes(self) -> int:
+        """Raw bytes of one part."""
+        share = self.memory // (_MEMORY_PER_PART_BYTE * (self.threads + 1))
+        return max(_SMALLEST_PART, min(_LARGEST_PART, share))
+
+    @property
+    def block_bytes(self) -> int:
+        """Raw bytes that are parsed at once."""
+        return max(1 << 18, min(4 << 20, self.part_bytes // 4))
+
+
+def machine_memory() -> int:
+    """Return the bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def parse_size(text: str | int) -> int:
+    """Return the bytes that ``"1GiB"``, ``"500 MB"`` or a number mean; K, M, G and T are powers of 1024.
+
+    Raises:
+        BuildError: The text is no size.
+    """
+    if isinstance(text, int):
+        return text
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise BuildError(
+            f"memory is {text!r}; expected a size such as '4GiB', '500MiB' or a number of bytes."
+        )
+    unit = (found[2] or "").lower().rstrip("b").rstrip("i")
+    return int(float(found[1]) * _FACTORS[unit])

@@ -1,0 +1,39 @@
+"""What is known of rows that were encoded by a spec: where they lie, what was declared and fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headrace.encoding.shard import FILE, ID, ROW
+from headrace.fit.fitted import Fitted
+from headrace.spec import Spec
+
+
+@dataclass(frozen=True)
+class EncodedStore:
+    """The store that a dataset's rows come from."""
+
+    folder: Path
+    split: str
+    spec: Spec
+    fitted: Fitted
+    file_names: tuple[str, ...]
+    """Names of the source files, by number."""
+
+
+def names_of_rows(
+    store: EncodedStore, shards: Sequence[pa.RecordBatch], rows: NDArray[np.int64]
+) -> list[str | None]:
+    """Return what names each row for people: its ``[id]``, or ``file:row`` where none is declared."""
+    table = pa.Table.from_batches(shards)
+    if ID in table.column_names:
+        names: list[str | None] = table[ID].take(pa.array(rows)).to_pylist()
+        return names
+    files, places = (table[name].take(pa.array(rows)).to_pylist() for name in (FILE, ROW))
+    return [f"{store.file_names[file]}:{row}" for file, row in zip(files, places, strict=True)]

@@ -1,0 +1,140 @@
+"""Encoded shards as the columns that a loader gathers from: the same bytes, no copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headrace.arrays import bytes_of, numbers_of
+from headrace.dataset.manifest import read_manifest
+from headrace.dataset.shard import open_shard
+from headrace.loading import columns
+from headrace.loading.columns import Bitmap, Column
+from headrace.loading.rows import IdDtype, Rows
+from headrace.spec import Sequence as SequenceFeature
+from headrace.spec import Set, Spec, Vector, WeightedSet
+
+Batches: TypeAlias = Sequence[pa.RecordBatch]
+
+
+def open_split(folder: Path, split: str) -> list[pa.RecordBatch]:
+    """Memory-map every shard of a split, in row order.
+
+    Raises:
+        StoreError: The folder is no store, or a shard is missing or damaged.
+    """
+    return [open_shard(folder / entry.name) for entry in read_manifest(folder).splits[split]]
+
+
+def encoded_rows(
+    spec: Spec,
+    shards: Batches,
+    fingerprint: str,
+    *,
+    id_dtype: IdDtype = "int64",
+    masks: bool = False,
+    pad_to: Literal["max", "batch"] = "max",
+    layout: Literal["padded", "jagged"] = "padded",
+    store: tuple[Path, str] | None = None,
+) -> Rows:
+    """Return a split's rows as a sample space.
+
+    Args:
+        spec: What the shards were encoded from.
+        shards: In row order.
+        fingerprint: Of the data.
+        id_dtype: Dtype of ids in a batch.
+        masks: Give ``f_present`` for every feature.
+        pad_to: Width of padded columns.
+        layout: Padding, or values and lengths.
+        store: Folder and split to open again in another process.
+    """
+    options: dict[str, Any] = {"id_dtype": id_dtype, "masks": masks, "pad_to": pad_to, "layout": layout}
+    return Rows(
+        shard_columns(spec, shards),
+        [batch.num_rows for batch in shards],
+        fingerprint,
+        reopen=None if store is None else (_open_again, (str(store[0]), store[1], fingerprint, options)),
+        **options,
+    )
+
+
+def _open_again(folder: str, split: str, fingerprint: str, options: dict[str, Any]) -> Rows:
+    manifest = read_manifest(Path(folder))
+    spec = Spec.from_dict(manifest.details["spec"])
+    shards = open_split(Path(folder), split)
+    return encoded_rows(spec, shards, fingerprint, store=(Path(folder), split), **options)
+
+
+def shard_columns(spec: Spec, shards: Batches) -> list[Column]:
+    """Return the columns of a batch: features, labels and weight, in the order of the spec."""
+    found: list[Column] = [_feature(spec, name, shards) for name in spec.features]
+    there = shards[0].schema.names if shards else []
+    found += [_label(name, shards) for name in spec.labels if name in there]
+    if spec.weight is not None and "weight" in there:
+        found.append(columns.Scalar("weight", _values("weight", shards)))
+    return found
+
+
+def _feature(spec: Spec, name: str, shards: Batches) -> Column:
+    feature = spec.features[name]
+    validity = _validity(name, shards)
+    match feature:
+        case SequenceFeature() | Set() | WeightedSet():
+            pad: Literal["left", "right"] = feature.pad if isinstance(feature, SequenceFeature) else "right"
+            weights = _elements(f"{name}_weights", shards) if isinstance(feature, WeightedSet) else None
+            return columns.Ragged(
+                name,
+                _offsets(name, shards),
+                _elements(name, shards),
+                feature.max_length,
+                pad,
+                weights,
+                validity,
+            )
+        case Vector():
+            return columns.Fixed(name, _vectors(name, shards, feature.dim), validity)
+    return columns.Scalar(name, _values(name, shards), validity)
+
+
+def _label(name: str, shards: Batches) -> Column:
+    weight = f"{name}_weight"
+    weights = _values(weight, shards) if weight in shards[0].schema.names else None
+    return columns.Label(name, _values(name, shards), _validity(name, shards), weights)
+
+
+def _values(name: str, shards: Batches) -> list[NDArray[Any]]:
+    return [numbers_of(batch.column(name)) for batch in shards]
+
+
+def _validity(name: str, shards: Batches) -> list[Bitmap | None]:
+    return [_bitmap(batch.column(name)) for batch in shards]
+
+
+def _bitmap(array: pa.Array) -> Bitmap | None:
+    bits = array.buffers()[0]
+    return None if bits is None or array.null_count == 0 else Bitmap(bytes_of(bits), array.offset)
+
+
+def _offsets(name: str, shards: Batches) -> list[NDArray[Any]]:
+    wide = any(pa.types.is_large_list(batch.column(name).type) for batch in shards)
+    dtype = np.int64 if wide else np.int32
+    return [batch.column(name).offsets.to_numpy().astype(dtype, copy=False) for batch in shards]
+
+
+def _elements(name: str, shards: Batches) -> list[NDArray[Any]]:
+    return [numbers_of(batch.column(name).values) for batch in shards]
+
+
+def _vectors(name: str, shards: Batches, dim: int) -> list[NDArray[Any]]:
+    vectors = []
+    for batch in shards:
+        column = batch.column(name)
+        flat = numbers_of(column.values).reshape(-1, dim)
+        vectors.append(flat[column.offset : column.offset + len(column)])
+    return vectors

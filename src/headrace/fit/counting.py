@@ -1,0 +1,74 @@
+"""How often each value stands in the train split: partial counts for each part, merged into one table."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headrace.arrays import texts_of
+from headrace.fit.rules import Rules
+from headrace.fit.vocabulary import Vocabulary
+from headrace.kernels import ragged
+from headrace.parse.interner import Interner
+
+
+def count_elements(
+    codes: NDArray[np.uint32],
+    borders: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    size: int,
+    *,
+    distinct: bool,
+) -> NDArray[np.int64]:
+    """Count the elements of chosen rows.
+
+    Args:
+        codes: uint32 [elements].
+        borders: int64 [n + 1], where each row's elements begin.
+        chosen: int64, which rows count.
+        size: Number of codes.
+        distinct: Count an element once a row.
+
+    Returns:
+        int64 [size + 1], by code; the last one counts missing elements.
+    """
+    counts = np.zeros(size + 1, np.int64)
+    if distinct:
+        ragged.count_distinct_codes(codes, borders, chosen, counts, np.full(size + 1, -1, np.int64))
+    else:
+        ragged.count_codes(codes, borders, chosen, counts)
+    return counts
+
+
+class ValueCounts:
+    """Sums the counts of parts and of features that share a vocabulary."""
+
+    def __init__(self) -> None:
+        self._interner = Interner()
+        self._totals = np.zeros(0, np.int64)
+        self._reserved: Counter[int] = Counter()
+
+    def add(self, texts: pa.Array, counts: NDArray[np.int64], missing_id: int) -> None:
+        """Add one column's counts.
+
+        Args:
+            texts: The id text of each code, large_string [size].
+            counts: int64 [size + 1], as ``count_elements`` gives them.
+            missing_id: The reserved id that the column's missing values have.
+        """
+        met = np.flatnonzero(counts[:-1])
+        view = texts_of(texts)
+        codes = self._interner.texts(view.select(met))
+        if len(self._interner) > len(self._totals):
+            self._totals = np.concatenate(
+                [self._totals, np.zeros(len(self._interner) - len(self._totals), np.int64)]
+            )
+        self._totals[codes] += counts[met]
+        self._reserved[missing_id] += int(counts[-1])
+
+    def vocabulary(self, rules: Rules) -> Vocabulary:
+        """Rank what was counted."""
+        return Vocabulary.from_counts(self._interner.values(), self._totals, rules, self._reserved)

@@ -1,0 +1,210 @@
+"""A part: consecutive rows of the sources, parsed once, with the dictionaries of its codes.
+
+On disk a part is a folder that appears whole:
+
+    rows.arrow          one row per row: file, row, and a column for each reading
+    dictionaries.arrow  one row: for each reading with codes, the list of its id texts
+    bad.jsonl           rows that cannot be read, and what else is wrong with the others
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from headrace import disk
+from headrace.parse.checks import Check, check_key
+from headrace.parse.faults import Faults
+from headrace.parse.interner import Interner
+from headrace.parse.readings import IdLists, Ids, Reading, WeightedIds, key_of
+from headrace.parse.typed import read_column
+from headrace.sources import BadRow, Batch
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A row of a part that one reading or check cannot take."""
+
+    place: int
+    """The row's place in the part."""
+    key: str
+    """The reading or check, as ``key_of`` or ``check_key`` gives it."""
+    bad: BadRow
+
+
+@dataclass
+class Part:
+    """Parsed rows in memory, or memory-mapped."""
+
+    files: NDArray[np.int32]
+    """int32 [n], the number of each row's file."""
+    rows: NDArray[np.int64]
+    """int64 [n], the 0-based data row in its file."""
+    columns: dict[str, pa.Array]
+    """By key of the reading; see ``headrace.parse.typed``."""
+    dictionaries: dict[str, pa.Array]
+    """By key of the reading: the id text of each code, large_string."""
+    faults: list[Fault]
+    bad: list[BadRow] = field(default_factory=list)
+    """Rows that are not among the part's rows."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class PartReader:
+    """Collects parsed batches, in the order of the rows, into one part."""
+
+    def __init__(self, readings: Iterable[Reading], checks: Iterable[Check] = ()) -> None:
+        self._readings = {key_of(reading): reading for reading in readings}
+        self._checks = {check_key(check): check for check in checks}
+        self._interners = {key: Interner() for key in self._readings}
+        self._columns: dict[str, list[pa.Array]] = {key: [] for key in self._readings}
+        self._files: list[NDArray[np.int32]] = []
+        self._rows: list[NDArray[np.int64]] = []
+        self._faults: list[Fault] = []
+        self._bad: list[BadRow] = []
+        self._size = 0
+
+    def add(self, batch: Batch) -> None:
+        """Read a batch's columns, and check them."""
+        columns = {}
+        for key, reading in self._readings.items():
+            columns[key], faults = read_column(reading, batch.columns[reading.path], self._interners[key])
+            self._columns[key].append(columns[key])
+            self._note(batch, key, faults)
+        for key, check in self._checks.items():
+            self._note(batch, key, check.faults(columns))
+        self._files.append(np.full(len(batch), batch.file, np.int32))
+        self._rows.append(batch.rows)
+        self._bad.extend(batch.bad)
+        self._size += len(batch)
+
+    def _note(self, batch: Batch, key: str, faults: Faults) -> None:
+        for row, reason in zip(faults.rows, faults.reasons, strict=True):
+            self._faults.append(Fault(self._size + row, key, batch.bad_row(row, reason)))
+
+    def part(self) -> Part:
+        """Return what was collected."""
+        return Part(
+            files=np.concatenate([*self._files, np.empty(0, np.int32)]),
+            rows=np.concatenate([*self._rows, np.empty(0, np.int64)]),
+            columns={key: self._column(key) for key in self._readings},
+            dictionaries={
+                key: self._interners[key].values()
+                for key, reading in self._readings.items()
+                if isinstance(reading, Ids | IdLists | WeightedIds)
+            },
+            faults=self._faults,
+            bad=self._bad,
+        )
+
+    def _column(self, key: str) -> pa.Array:
+        if self._columns[key]:
+            return joined(self._columns[key])
+        return read_column(self._readings[key], pa.nulls(0), self._interners[key])[0]
+
+
+def joined(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Return arrays one after the other; lists become large_list where their elements need it."""
+    if len(arrays) == 1:
+        return arrays[0]
+    kind = arrays[0].type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        total = sum(len(array.values) for array in arrays)
+        wide = total >= 1 << 31 or any(pa.types.is_large_list(array.type) for array in arrays)
+        if wide:
+            arrays = [array.cast(pa.large_list(kind.value_type)) for array in arrays]
+    return pa.concat_arrays(arrays)
+
+
+def save_part(part: Part, folder: Path) -> None:
+    """Write a part so that ``folder`` is whole or absent."""
+    temporary = folder.with_name(f"{folder.name}{disk.TEMPORARY_SUFFIX}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    keys = list(part.columns)
+    columns = [pa.array(part.files), pa.array(part.rows), *part.columns.values()]
+    names = ["file", "row", *(f"c{number}" for number in range(len(keys)))]
+    _write(temporary / "rows.arrow", pa.RecordBatch.from_arrays(columns, names), keys)
+    lists = [_one_list(values) for values in part.dictionaries.values()]
+    names = [f"d{number}" for number in range(len(lists))]
+    _write(
+        temporary / "dictionaries.arrow", pa.RecordBatch.from_arrays(lists, names), list(part.dictionaries)
+    )
+    lines = [_bad_line(bad, None, None) for bad in part.bad]
+    lines += [_bad_line(fault.bad, fault.place, fault.key) for fault in part.faults]
+    (temporary / "bad.jsonl").write_text("".join(lines))
+    temporary.rename(folder)
+
+
+def open_part(folder: Path) -> Part:
+    """Memory-map a saved part."""
+    rows, keys = _open(folder / "rows.arrow")
+    lists, dictionary_keys = _open(folder / "dictionaries.arrow")
+    faults, bad = [], []
+    for line in (folder / "bad.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        row = _bad_row(entry)
+        if entry["place"] is None:
+            bad.append(row)
+        else:
+            faults.append(Fault(entry["place"], entry["key"], row))
+    return Part(
+        files=rows.column(0).to_numpy(),
+        rows=rows.column(1).to_numpy(),
+        columns=dict(zip(keys, rows.columns[2:], strict=True)),
+        dictionaries={key: column.values for key, column in zip(dictionary_keys, lists.columns, strict=True)},
+        faults=faults,
+        bad=bad,
+    )
+
+
+def _one_list(values: pa.Array) -> pa.Array:
+    return pa.LargeListArray.from_arrays(pa.array([0, len(values)], pa.int64()), values)
+
+
+def _write(path: Path, batch: pa.RecordBatch, keys: list[str]) -> None:
+    batch = batch.replace_schema_metadata({"keys": json.dumps(keys)})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def _open(path: Path) -> tuple[pa.RecordBatch, list[str]]:
+    with pa.memory_map(str(path)) as source:
+        batch = pa.ipc.open_file(source).get_batch(0)
+    return batch, json.loads(batch.schema.metadata[b"keys"])
+
+
+def _bad_line(bad: BadRow, place: int | None, key: str | None) -> str:
+    entry = {
+        "file": bad.file,
+        "row": bad.row,
+        "line": bad.line,
+        "byte_offset": bad.byte_offset,
+        "reason": bad.reason,
+        "raw": base64.b64encode(bad.raw).decode(),
+        "place": place,
+        "key": key,
+    }
+    return json.dumps(entry) + "\n"
+
+
+def _bad_row(entry: Mapping[str, Any]) -> BadRow:
+    return BadRow(
+        entry["file"],
+        entry["row"],
+        entry["line"],
+        entry["byte_offset"],
+        entry["reason"],
+        base64.b64decode(entry["raw"]),
+    )
