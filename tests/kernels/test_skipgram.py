@@ -156,8 +156,9 @@ def test_rows_are_the_plain_rows(
     order = [len(kept) - 1, *range(len(kept))]
     indices = np.array(order, np.int64)
     places = np.arange(len(order), dtype=np.uint64) + np.uint64(first_place)
-    reach = skipgram.draw_windows(kept, indices, places, np.uint64(KEY), window)
-    width = int(reach.sum(axis=1).max()) * (1 + per_context) + per_center
+    reach, most = skipgram.draw_windows(kept, indices, places, np.uint64(KEY), window)
+    assert most == reach.sum(axis=1).max()
+    width = most * (1 + per_context) + per_center
     rows = [np.full((len(order), columns), -5, np.int64) for columns in (1, width, width, width)]
     masses = alias.integer_masses(np.array(weights))
     exhausted = skipgram.fill_batch(
@@ -208,7 +209,7 @@ def test_count_tokens_stops_at_the_first_impossible_id() -> None:
 @pytest.mark.parametrize("window", [1, 5])
 def test_no_rows(window: int) -> None:
     none = np.empty(0, np.int64)
-    reach = skipgram.draw_windows(
+    reach, most = skipgram.draw_windows(
         np.array([1], np.uint16), none, none.astype(np.uint64), np.uint64(KEY), window
     )
-    assert reach.shape == (0, 2)
+    assert (reach.shape, most) == ((0, 2), 0)

@@ -35,6 +35,8 @@ TRIES = 16
 _BLOCK = 1024
 _U63 = np.uint64(63)
 _U1 = np.uint64(1)
+_U6 = np.uint64(6)
+_U15 = np.uint64(15)
 
 
 @kernel
@@ -167,7 +169,7 @@ def draw_windows(
     places: NDArray[np.uint64],
     key: np.uint64,
     window: int,
-) -> NDArray[np.int32]:
+) -> tuple[NDArray[np.int32], int]:
     """Draw each centre's window, and cut it at the borders of its sentence.
 
     Args:
@@ -178,7 +180,7 @@ def draw_windows(
         window: Largest window; each centre draws uniformly from ``1..window``.
 
     Returns:
-        int32 [B, 2], how many contexts stand left and right of the centre.
+        int32 [B, 2], how many contexts stand left and right of the centre; and the largest sum of the two.
     """
     border = kept.dtype.type(1 << (8 * kept.itemsize - 1))
     reach = np.empty((len(indices), 2), np.int32)
@@ -186,6 +188,7 @@ def draw_windows(
         word, _, _, _ = random_words(key, places[row], np.uint64(0))
         reach[row, 0] = 1 + scale32(word, window)
         reach[row, 1] = kept[indices[row]] & np.uint32(1)  # so that the rows' cache misses overlap
+    most = 0
     for row in range(len(indices)):
         centre = indices[row]
         size = reach[row, 0]
@@ -197,36 +200,37 @@ def draw_windows(
             right += 1
         reach[row, 0] = left
         reach[row, 1] = right
-    return reach
+        most = max(most, left + right)
+    return reach, most
 
 
 @inline
-def _write_contexts(kept, centre, left, right, mask, row, excluded):  # type: ignore[no-untyped-def]
+def _write_contexts(kept, centre, left, right, mask, row, excluded, seen):  # type: ignore[no-untyped-def]
     """Write the context words in reading order, and into the set of excluded words."""
-    seen = np.uint64(0)
     column = 0
     for place in range(centre - left, centre + right + 1):
         if place != centre:
             word = np.int64(kept[place] & mask)
             row[column] = word
             excluded[column] = word
-            seen |= _bit(word)
+            _see(seen, word)
             column += 1
-    return seen
 
 
 @inline
-def _bit(word):  # type: ignore[no-untyped-def]
-    """Return a word's bit in the 64-bit filter that spares most searches of the excluded words."""
-    return _U1 << (np.uint64(word) & _U63)
+def _see(seen, word):  # type: ignore[no-untyped-def]
+    """Set a word's bit in the filter that spares nearly all searches of the excluded words."""
+    word = np.uint64(word)
+    seen[word >> _U6 & _U15] |= _U1 << (word & _U63)
 
 
 @inline
 def _is_excluded(excluded, count, seen, word):  # type: ignore[no-untyped-def]
-    if not seen & _bit(word):
+    word = np.uint64(word)
+    if not seen[word >> _U6 & _U15] >> (word & _U63) & _U1:
         return False
     for k in range(count):
-        if excluded[k] == word:
+        if np.uint64(excluded[k]) == word:
             return True
     return False
 
@@ -239,9 +243,10 @@ def _write_draws(row, begin, end, words, key, place, table):  # type: ignore[no-
     """
     blocks = (end - begin) // 2 + 1
     _fill_words(words, key, place, blocks)
-    for column in range(begin, end):
-        word = 2 * (column - begin) + 2
-        row[column] = draw_alias(table, words[word], words[word + 1])
+    negatives = row[begin:end]
+    for k in range(len(negatives)):
+        word = np.uint64(2 * k + 2)
+        negatives[k] = draw_alias(table, words[word], words[word + _U1])
     return blocks
 
 
@@ -251,18 +256,19 @@ def _write_negatives(  # type: ignore[no-untyped-def]
 ):
     """Write the negatives into ``row[begin:end]``; return whether any word was allowed."""
     draw = _write_draws(row, begin, end, words, key, place, table)
-    for column in range(begin, end):
+    negatives = row[begin:end]
+    for k in range(len(negatives)):
         tries = 1
-        while _is_excluded(excluded, count, seen, row[column]):
+        while _is_excluded(excluded, count, seen, negatives[k]):
             a, b, _, _ = random_words(key, place, np.uint64(draw))
             draw += 1
             if tries == TRIES:
-                row[column] = draw_allowed(cumulative, excluded, count, a, b)
+                negatives[k] = draw_allowed(cumulative, excluded, count, a, b)
+                if negatives[k] < 0:
+                    return False
                 break
-            row[column] = draw_alias(table, a, b)
+            negatives[k] = draw_alias(table, a, b)
             tries += 1
-        if row[column] < 0:
-            return False
     return True
 
 
@@ -314,6 +320,7 @@ def fill_batch(
     width = contexts_negatives.shape[1]
     excluded = np.empty(width + 1, np.int64)
     words = np.empty(2 * width + 4, np.uint32)
+    seen = np.empty(16, np.uint64)
     exhausted = -1
     for row in range(len(indices)):
         left, right = reach[row, 0], reach[row, 1]
@@ -322,10 +329,11 @@ def fill_batch(
         target = contexts_negatives[row]
         center = np.int64(kept[indices[row]] & mask)
         centers[row, 0] = center
-        seen = _write_contexts(kept, indices[row], left, right, mask, target, excluded)
+        seen[:] = 0
+        _write_contexts(kept, indices[row], left, right, mask, target, excluded, seen)
         if exclude_center:
             excluded[contexts] = center
-            seen |= _bit(center)
+            _see(seen, center)
         count = contexts + exclude_center
         if not _write_negatives(
             target, contexts, end, words, key, places[row], table, cumulative, excluded, count, seen

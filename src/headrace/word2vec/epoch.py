@@ -59,8 +59,8 @@ class Epoch:
     def gather_into(self, indices: NDArray[np.int64], keys: NDArray[np.uint64], allocate: Allocate) -> Batch:
         """Build one minibatch, as ``gather`` does, in arrays that ``allocate`` gives."""
         settings, noise = self.settings, self.noise
-        reach = draw_windows(self.kept, indices, keys, self.key, settings.window)
-        batch = _empty_batch(len(indices), self._width(reach), allocate)
+        reach, most = draw_windows(self.kept, indices, keys, self.key, settings.window)
+        batch = _empty_batch(len(indices), self._width(most), allocate)
         wrong = fill_batch(
             self.kept,
             indices,
@@ -78,11 +78,9 @@ class Epoch:
             raise CorpusError(self._nothing_left(batch, wrong, int(keys[wrong])))
         return batch
 
-    def _width(self, reach: NDArray[np.int32]) -> int:
+    def _width(self, most: int) -> int:
         settings = self.settings
-        if settings.width == "max":
-            return settings.columns(2 * settings.window)
-        return settings.columns(int(reach.sum(axis=1, dtype=np.int64).max(initial=0)))
+        return settings.columns(2 * settings.window if settings.width == "max" else most)
 
     def _nothing_left(self, batch: Batch, row: int, place: int) -> str:
         tokens = self.vocabulary.to_tokens
