@@ -356,19 +356,19 @@ ONE_MISTAKE = [
     (
         USER,
         USER + '[features.history_mask]\nkind = "vector"\ndim = 2\n',
-        "ads.toml:20: features.history: its array 'history_mask' is one of features.history_mask too. Each needs a name of its own: rename one.",
+        "ads.toml:20: features.history: its array 'history_mask' is also given by features.history_mask. Each array has its own name: rename one.",
         USER + '[features.mask]\ncolumn = "history_mask"\nkind = "vector"\ndim = 2\n',
     ),
     (
         USER,
         USER + '[features.valid]\nkind = "hashed"\nbuckets = 2\n',
-        "ads.toml:14: features.valid: its array 'valid' is one of the loader too. Each needs a name of its own: rename one.",
+        "ads.toml:14: features.valid: its array 'valid' is also given by the loader. Each array has its own name: rename one.",
         USER + '[features.is_valid]\ncolumn = "valid"\nkind = "hashed"\nbuckets = 2\n',
     ),
     (
         USER,
         USER + '[features.click]\nkind = "numeric"\n',
-        "ads.toml:24: labels.click: its array 'click' is one of features.click too. Each needs a name of its own: rename one.",
+        "ads.toml:24: labels.click: its array 'click' is also given by features.click. Each array has its own name: rename one.",
         None,
     ),
     (
@@ -664,7 +664,7 @@ def test_all_mistakes_in_one_run(tmp_path: Path) -> None:
         "ads.toml:15: features.user_id.vocabulary: there is no [vocabularies.creativ]. Did you mean 'creative'?",
         'ads.toml:20: features.history.kind: found "sequnce", expected one of "categorical", "sequence", "set", '
         '"weighted_set", "numeric", "time", "cross", "hashed", "vector". Did you mean \'sequence\'?',
-        "ads.toml:24: labels.click: its array 'click' is one of features.click too. Each needs a name of its own: "
+        "ads.toml:24: labels.click: its array 'click' is also given by features.click. Each array has its own name: "
         "rename one.",
         'ads.toml:30: labels.convert.window: "week" is no duration; write whole numbers with w, d, h, m, s, ms or us, '
         'such as "7d", "12h" or "1d12h".',

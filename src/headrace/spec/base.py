@@ -85,9 +85,9 @@ class Declared(BaseModel, metaclass=DeclaredType):
     @classmethod
     def _collect(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Validate, and report unknown keys, wrong values and impossible combinations at once."""
-        if not isinstance(data, dict):
+        if not isinstance(data, Mapping):
             return handler(data)
-        made, problems = cls._attempt(data, handler)
+        made, problems = cls._attempt(dict(data), handler)
         if problems or made is None:
             raise ProblemsError(problems)
         return made

@@ -58,7 +58,9 @@ def _colliding_arrays(draft: Draft) -> Iterator[Problem]:
             other = owners.setdefault(array, owner)
             if other != owner and (other, owner) not in reported:
                 reported.add((other, owner))
-                text = f"its array '{array}' is one of {other} too. Each needs a name of its own: rename one."
+                text = (
+                    f"its array '{array}' is also given by {other}. Each array has its own name: rename one."
+                )
                 yield Problem((section, name), text)
 
 

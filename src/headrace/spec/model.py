@@ -179,15 +179,20 @@ class Spec(Declared):
     @cached_property
     def vocabulary_specs(self) -> Mapping[str, VocabularySpec]:
         """Every vocabulary that a feature uses, shared and own, by name."""
-        return dict(self.vocabulary_of(feature) for feature in self._on_vocabularies)
+        return dict(self.vocabulary_of(features[0]) for features in self._features_by_vocabulary.values())
 
-    @property
-    def _on_vocabularies(self) -> list[str]:
-        return [name for name, feature in self.features.items() if isinstance(feature, OnVocabulary)]
+    @cached_property
+    def _features_by_vocabulary(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for name, feature in self.features.items():
+            if isinstance(feature, OnVocabulary):
+                vocabulary, _ = self.vocabulary_of(name)
+                found[vocabulary] = (*found.get(vocabulary, ()), name)
+        return found
 
     def features_on(self, vocabulary: str) -> tuple[str, ...]:
         """Return the features whose ids come from a vocabulary."""
-        return tuple(name for name in self._on_vocabularies if self.vocabulary_of(name)[0] == vocabulary)
+        return self._features_by_vocabulary.get(vocabulary, ())
 
     def reserved_ids(self, vocabulary: str) -> ReservedIds:
         """Return PAD, UNKNOWN and MISSING of a vocabulary, and the id of its first value.
