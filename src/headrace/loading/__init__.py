@@ -2,6 +2,7 @@
 
 from headrace.loading.columns import Bitmap, Fixed, Label, Ragged, Scalar
 from headrace.loading.loader import Loader
+from headrace.loading.mixture import Mixture
 from headrace.loading.rows import Rows
 from headrace.loading.space import Batch, EpochSpace, SampleSpace
 
@@ -12,6 +13,7 @@ __all__ = [
     "Fixed",
     "Label",
     "Loader",
+    "Mixture",
     "Ragged",
     "Rows",
     "SampleSpace",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from headrace.errors import LoaderError
-from headrace.loading.maker import BatchMaker, Made
+from headrace.loading.maker import Made, Pass
 from headrace.loading.prefetch import Failure, Prefetcher
 from headrace.loading.progress import Progress
 
@@ -20,45 +20,35 @@ class LoaderIterator(Iterator[dict[str, Any]]):
     when the iterator is collected, and at interpreter exit.
 
     Args:
-        maker: Makes the batch of a step.
+        run: The pass.
         threads: Threads that make batches ahead; 0 makes each when it is asked for.
         ahead: Batches that may wait for the consumer.
-        is_current: Says whether the loader still is in this pass.
-        delivered: Told of each batch that is handed over.
-        finished: Called once after the last batch was.
         progress: Shows how far the pass is, or None.
     """
 
-    def __init__(
-        self,
-        maker: BatchMaker,
-        threads: int,
-        ahead: int,
-        is_current: Callable[[object], bool],
-        delivered: Callable[[Made], None],
-        finished: Callable[[], None],
-        progress: Progress | None,
-    ) -> None:
-        self._maker = maker
-        self._steps = len(maker.plan)
+    def __init__(self, run: Pass, threads: int, ahead: int, progress: Progress | None = None) -> None:
+        self._run = run
+        self._maker = run.maker
+        self._steps = len(run.maker.plan)
         self._step = 0
-        self._is_current = is_current
-        self._delivered = delivered
-        self._finished = finished
         self._progress = progress
         self._left_at: float | None = None
         self._over = False
         threads = min(threads, self._steps)
-        self._prefetcher = Prefetcher(maker.make, self._steps, threads, ahead) if threads else None
+        self._prefetcher = Prefetcher(run.maker.make, self._steps, threads, ahead) if threads else None
         self._close = weakref.finalize(self, _close, self._prefetcher, progress)
 
     def __iter__(self) -> LoaderIterator:
         return self
 
+    def __len__(self) -> int:
+        """Return how many batches are left."""
+        return self._steps - self._step
+
     def __next__(self) -> dict[str, Any]:
         if self._over:
             raise StopIteration
-        if not self._is_current(self):
+        if not self._run.is_current(self._run):
             self.close()
             raise LoaderError(
                 "another pass or a loaded state has taken the place of this iterator; "
@@ -66,7 +56,7 @@ class LoaderIterator(Iterator[dict[str, Any]]):
             )
         if self._step >= self._steps:
             self.close()
-            self._finished()
+            self._run.finish()
             raise StopIteration
         try:
             return self._next()
@@ -93,7 +83,7 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         self._step += 1
         clock.batches += 1
         clock.samples += made.samples
-        self._delivered(made)
+        self._run.deliver(made)
         if self._progress is not None:
             self._progress.advance(made.samples)
         self._left_at = time.perf_counter()

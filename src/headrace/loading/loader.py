@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.errors import LoaderError, StateError
 from headrace.loading.iterator import LoaderIterator
-from headrace.loading.maker import BatchMaker, Made, Transform
+from headrace.loading.maker import BatchMaker, Made, Pass, Transform
 from headrace.loading.output import OutputKind, converter
 from headrace.loading.pool import Pool
 from headrace.loading.progress import Progress
@@ -17,7 +17,11 @@ from headrace.loading.state import State, check_state, make_state
 from headrace.loading.timing import Clock, Report
 from headrace.order.bucketed import checked_lengths, cut_order
 from headrace.order.plan import Last, Plan
+from headrace.order.quality import ShuffleQuality, measure_shuffle
 from headrace.order.sampler import Budget, EpochOrder, Global, Sampler, Sequential, as_sampler
+
+if TYPE_CHECKING:
+    from headrace.loading.torch_loader import TorchDataLoader
 
 
 class Loader:
@@ -87,6 +91,9 @@ class Loader:
         device: Any = None,
         progress: bool = False,
     ) -> None:
+        self._arguments = {
+            name: value for name, value in locals().items() if name not in ("self", "__class__")
+        }
         self.space = space
         self.rank, self.world_size = resolve_ranks(rank, world_size)
         self.seed = seed
@@ -96,14 +103,14 @@ class Loader:
         self.prefetch = _not_negative("prefetch", prefetch)
         self.sampler = _sampler_of(space, shuffle)
         self._budget = _budget(batch_size, global_batch_size, max_tokens, self.world_size)
-        self._converter = converter(output, device, pin_memory)
+        self.converter = converter(output, device, pin_memory)
         self._transform = transform
         self._group = group
         self._progress = progress
         self._clock = Clock()
         self._position = 0
         self._begin = 0
-        self._current: int | None = None
+        self._pass: Pass | None = None
         self._epoch_parts: tuple[int, EpochSpace, EpochOrder] | None = None
         self._plan(0)
 
@@ -112,15 +119,18 @@ class Loader:
         return len(self._plan(0))
 
     def __iter__(self) -> LoaderIterator:
-        begin, self._begin = self._begin, 0
-        self._position = begin
-        maker = self._maker(begin)
-        progress = self._progress_line(len(maker.plan)) if self._progress else None
-        iterator = LoaderIterator(
-            maker, self.threads, self.prefetch, self._is_current, self._deliver, self._finish, progress
-        )
-        self._current = id(iterator)
-        return iterator
+        run = self.start_pass()
+        progress = self._progress_line(len(run.maker.plan)) if self._progress else None
+        return LoaderIterator(run, self.threads, self.prefetch, progress)
+
+    def __getstate__(self) -> dict[str, Any]:
+        ranks = {"rank": self.rank, "world_size": self.world_size}
+        return {"arguments": {**self._arguments, **ranks, "epoch": self.epoch}, "position": self._position}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        space = state["arguments"].pop("space")
+        self.__init__(space, **state["arguments"])  # type: ignore[misc]
+        self._position = state["position"]
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next.
@@ -156,7 +166,7 @@ class Loader:
         if position and not len(self._plan(position)):
             self.epoch, position = epoch + 1, 0
         self._position = self._begin = position
-        self._current = None
+        self._pass = None
 
     def report(self) -> Report:
         """Return where the time of all passes so far went, and what to change."""
@@ -175,6 +185,43 @@ class Loader:
             "order": order,
             "seed": self.seed,
         }
+
+    def start_pass(self) -> Pass:
+        """Begin a pass over the present epoch, where a loaded state says or at its start.
+
+        What ``iter(loader)`` and the adapters of frameworks are built on: the pass makes the
+        batch of any step, and is told which batches were delivered.
+        """
+        begin, self._begin = self._begin, 0
+        self._position = begin
+        self._pass = Pass(self._maker(begin), self._deliver, self._finish, self._is_current)
+        return self._pass
+
+    def make_pass(self, epoch: int, begin: int) -> BatchMaker:
+        """Return what makes the batches of an epoch from a position on, without moving the loader."""
+        self.epoch = epoch
+        return self._maker(begin)
+
+    def as_torch_dataloader(self, **options: Any) -> TorchDataLoader:
+        """Return a ``torch.utils.data.DataLoader`` over this loader; see ``TorchDataLoader`` for its options.
+
+        Raises:
+            LoaderError: torch is missing, or the output of this loader is not ``"torch"``.
+        """
+        if self._arguments["output"] != "torch":
+            raise LoaderError("as_torch_dataloader() needs a loader with output='torch'.")
+        from headrace.loading.torch_loader import TorchDataLoader
+
+        return TorchDataLoader(self, **options)
+
+    def shuffle_quality(self, samples: int = 1 << 20) -> ShuffleQuality:
+        """Return how near this loader's order comes to a true shuffle.
+
+        Args:
+            samples: Positions that are looked at, from the start of the epoch; all where there are fewer.
+        """
+        order = self._parts(self.epoch)[2]
+        return measure_shuffle(order, self._plan(0), len(self._parts(self.epoch)[1]), samples)
 
     def _parts(self, epoch: int) -> tuple[int, EpochSpace, EpochOrder]:
         """Return the space and the order of an epoch; made once."""
@@ -208,7 +255,7 @@ class Loader:
             epoch_space=space,
             order=order,
             plan=self._plan(begin),
-            converter=self._converter,
+            converter=self.converter,
             clock=self._clock,
             transform=self._transform,
             group=self._group,
@@ -220,14 +267,14 @@ class Loader:
         whole = len(self)
         return Progress(f"epoch {self.epoch}", whole, whole - steps)
 
-    def _is_current(self, iterator: object) -> bool:
-        return self._current == id(iterator)
+    def _is_current(self, run: Pass) -> bool:
+        return self._pass is run
 
     def _deliver(self, made: Made) -> None:
         self._position = made.stop
 
     def _finish(self) -> None:
-        self.epoch, self._position, self._current = self.epoch + 1, 0, None
+        self.epoch, self._position, self._pass = self.epoch + 1, 0, None
 
 
 def _not_negative(name: str, value: int) -> int:

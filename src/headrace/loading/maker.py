@@ -94,6 +94,19 @@ class BatchMaker:
         return grouped(converted, roles)
 
 
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One pass over an epoch: what makes its batches, and what the loader wants to be told."""
+
+    maker: BatchMaker
+    deliver: Callable[[Made], None]
+    """Call it with each batch when it is handed over."""
+    finish: Callable[[], None]
+    """Call it once, when the consumer asked for more than there is."""
+    is_current: Callable[[Pass], bool]
+    """Whether the loader still is in this pass, and not in another or at a loaded state."""
+
+
 def _checked(batch: Any) -> Batch:
     if not isinstance(batch, dict):
         raise LoaderError(f"transform= returned a {type(batch).__name__}; it must return a dict of arrays.")

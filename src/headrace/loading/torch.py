@@ -1,15 +1,20 @@
-"""PyTorch: tensors that share memory with the gathered arrays."""
+"""PyTorch: tensors over the gathered arrays, and samples for a ``DataLoader`` of the user's own."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import Dataset
 
 from headrace.errors import LoaderError
 from headrace.loading.output import Converter
-from headrace.loading.space import Batch
+from headrace.loading.space import Batch, SampleSpace
+
+Sample = dict[str, torch.Tensor]
 
 
 class TorchConverter(Converter):
@@ -60,3 +65,61 @@ def _tensor(value: Any) -> Any:
 
 def _pinned(value: Any) -> Any:
     return value.pin_memory() if isinstance(value, torch.Tensor) else value
+
+
+class TorchDataset(Dataset[Sample]):  # type: ignore[misc]
+    """A sample space as a map-style dataset, for a sampler and ``collate_fn`` of the user's own.
+
+    A ``DataLoader`` hands over the indices of a whole batch (``__getitems__``), which is gathered in one
+    pass and then split into samples. Draws, where the space makes any, are keyed by the index.
+
+        DataLoader(TorchDataset(space), batch_size=32, shuffle=True, collate_fn=my_collate)
+
+    Args:
+        space: What can gather.
+        seed: For what is drawn.
+        epoch: For what is drawn; see ``set_epoch``.
+    """
+
+    def __init__(self, space: SampleSpace, seed: int = 0, epoch: int = 0) -> None:
+        self.space = space
+        self.seed = seed
+        self.set_epoch(epoch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Take the samples of another epoch."""
+        self.epoch = epoch
+        self._epoch_space = self.space.at(self.seed, epoch)
+
+    def __len__(self) -> int:
+        return len(self._epoch_space)
+
+    def __getitem__(self, index: int) -> Sample:
+        """Return one sample: a dict of tensors without the batch dimension.
+
+        Raises:
+            IndexError: ``index`` is not in ``[-len(self), len(self))``.
+        """
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Sample]:
+        """Return a list of samples, gathered together."""
+        array = np.fromiter(map(operator.index, indices), np.int64, len(indices))
+        array[array < 0] += len(self)
+        if array.size and not (array.min() >= 0 and array.max() < len(self)):
+            raise IndexError(f"an index of {list(indices)[:8]} is not in [0, {len(self)}), the samples here.")
+        batch = self._epoch_space.gather(array, array.astype(np.uint64))
+        return _samples({name: _tensor(value) for name, value in batch.items()}, len(indices), self._jagged)
+
+    @property
+    def _jagged(self) -> Mapping[str, str]:
+        return getattr(self.space, "jagged", {})
+
+
+def _samples(batch: Sample, size: int, jagged: Mapping[str, str]) -> list[Sample]:
+    """Split a batch into samples."""
+    parts = {
+        name: tensor.split(batch[jagged[name]].tolist()) if name in jagged else tensor.unbind(0)
+        for name, tensor in batch.items()
+    }
+    return [{name: part[place] for name, part in parts.items()} for place in range(size)]
