@@ -134,11 +134,6 @@ def _times_without_a_row_time(draft: Draft) -> Iterator[Problem]:
         if isinstance(feature, Sequence) and feature.time is not None:
             text = "the times of a sequence must be before the row's time: write [time] with its 'column'."
             yield Problem(("features", name, "time"), text)
-    for name, label in draft.spec.labels.items():
-        if isinstance(label, Attribution) and isinstance(label.observed_until, str):
-            until = f'observed_until = "{label.observed_until}"'
-            text = f"{until} needs the row's time: write [time], or a time here."
-            yield Problem(("labels", name), text, at=("labels", name, "observed_until"))
 
 
 def _given_mistakes(draft: Draft, name: str, label: Attribution) -> Iterator[Problem]:
