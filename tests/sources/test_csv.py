@@ -245,7 +245,7 @@ def test_csv_spectrum(read: Callable[..., Any], shared_data: Path) -> None:
 fields = st.text(alphabet='a,"\n\r é\t;\u2028', max_size=6)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(fields, fields, fields), max_size=12),
     block_bytes=st.sampled_from([1, 3, 17, 1000]),

@@ -15,12 +15,42 @@ from headrace.kernels.lines import KEEP_BLANK, SKIP_BLANK, SPANS_LINES, scan_rec
 from headrace.sources import Column
 from headrace.sources.streams import compression_of
 
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 pieces = st.sampled_from(
-    [b",", b'"', b'""', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"a", b"1", b"1.0",
-     b"\\N", b" ", b"\t", b"a,b\n", b'1,"x\ny"\n', b"2,z\n", b"{", b"}", b'{"a":1}\n', b'"a":', b"[", b"]", b"NaN",
-     b'{"a":"x"}\n', b"null\n", b'{"a":1.5}\n', b'{"b":{"a":2}}\n', b"\\", b"\\u0061"]
-)  # fmt: skip
+    [
+        *(
+            b",",
+            b'"',
+            b'""',
+            b"\n",
+            b"\r",
+            b"\r\n",
+            b"\0",
+            b"\xff",
+            b"\xef\xbb\xbf",
+            b"\xe2\x80\xa8",
+            b"a",
+            b"1",
+            b"1.0",
+        ),
+        *(
+            b"\\N",
+            b" ",
+            b"\t",
+            b"a,b\n",
+            b'1,"x\ny"\n',
+            b"2,z\n",
+            b"{",
+            b"}",
+            b'{"a":1}\n',
+            b'"a":',
+            b"[",
+            b"]",
+            b"NaN",
+        ),
+        *(b'{"a":"x"}\n', b"null\n", b'{"a":1.5}\n', b'{"b":{"a":2}}\n', b"\\", b"\\u0061"),
+    ]
+)
 any_bytes = (
     st.lists(pieces | st.binary(max_size=3), max_size=25)
     .map(b"".join)

@@ -341,7 +341,7 @@ WANTED = [
 @pytest.mark.parametrize(
     "wanted", [WANTED, [*A, *N, *L, Column("p", "pairs")], [Column("a.b", "number"), *L]]
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.lists(st.tuples(json_lines | odd_lines, st.integers(1, 4)), max_size=10),
     block_bytes=st.sampled_from([1, 40, 8 << 20]),

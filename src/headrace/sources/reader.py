@@ -84,6 +84,7 @@ class Reader:
         self._source = source
         self._syntax = _syntax(source)
         self._parse_text = self._text_parser()
+        self._table_files: dict[int, TableFile] = {}
 
     def check(self) -> None:
         """Look at every file's header or schema.
@@ -178,11 +179,13 @@ class Reader:
         if table is None:
             table = self._table_file(block.file).read_group(block.group, self.columns)
         return _table_batch(
-            block, table, parse_table(table, self.columns, self.files[block.file].name), self.columns
+            block, table, parse_table(table, block.row_count, self.columns, self.files[block.file].name), self.columns
         )
 
     def _table_file(self, number: int) -> TableFile:
-        return TableFile(self.files[number], number, self.format)
+        if number not in self._table_files:
+            self._table_files[number] = TableFile(self.files[number], number, self.format)
+        return self._table_files[number]
 
     def _text_parser(self) -> Callable[[TextBlock], Parsed]:
         if self.format == "jsonl":

@@ -39,6 +39,7 @@ class TableFile:
         self.file = file
         self.number = number
         self.form = form
+        self._metadata: pq.FileMetaData | None = None
 
     def schema(self) -> pa.Schema:
         """Return the file's Arrow schema.
@@ -89,25 +90,32 @@ class TableFile:
     def _arrow_blocks(self, source: Any, columns: Sequence[Column], block_bytes: int) -> Iterator[TableBlock]:
         row = 0
         names = {name for column in columns for name in (column.path, column.path.split(".")[0])}
-        for batch in self._guarded(_record_batches(source)):
-            kept = [i for i, name in enumerate(batch.schema.names) if name in names]
-            table = pa.Table.from_batches([batch]).select(kept)
-            size = max(1, batch.num_rows * block_bytes // max(table.nbytes, 1)) if kept else batch.num_rows
-            for start in range(0, batch.num_rows, size or 1):
-                part = table.slice(start, size)
-                count = min(size, batch.num_rows - start)
-                yield self._block(row, count, table=part)
-                row += count
+        for batch, count in self._guarded_batches(_record_batches(source), names):
+            size = max(1, count * block_bytes // max(batch.nbytes, 1)) if batch.num_columns else max(count, 1)
+            for start in range(0, count, size):
+                part = pa.Table.from_batches([batch.slice(start, size)])
+                rows = min(size, count - start)
+                yield self._block(row, rows, table=part)
+                row += rows
+
+    def _guarded_batches(
+        self, batches: Iterator[pa.RecordBatch], names: set[str]
+    ) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Yield the wanted columns, looked through: damaged arrays must not be computed with."""
+        for batch in self._guarded(batches):
+            with self._faults():
+                kept = [i for i, name in enumerate(batch.schema.names) if name in names]
+                wanted = _with_unchecked_text(batch.select(kept))
+                wanted.validate(full=True)
+            yield wanted, batch.num_rows
 
     def _guarded(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield record batches that were looked through: damaged ones must not be computed with."""
+        """Yield what a library reads, its errors as ours."""
         while True:
             with self._faults():
                 batch = next(batches, None)
-                if batch is not None:
-                    batch.validate()
-            if batch is None:
-                return
+                if batch is None:
+                    return
             yield batch
 
     def _block(self, row: int, count: int, **rest: Any) -> TableBlock:
@@ -135,19 +143,18 @@ class TableFile:
                 stored = stack.enter_context(self._unpacked())
                 head = stored.read(len(_ARROW_MAGIC))
                 stored.seek(0)
+            elif self.file.is_local:
+                stored = stack.enter_context(pa.OSFile(self.file.path))
             with self._faults():
                 source = self._reader(stored, head)
             yield source
 
-    def _reader(self, stored: IO[bytes], head: bytes) -> Any:
+    def _reader(self, stored: Any, head: bytes) -> Any:
         if self.form == "parquet":
-            return pq.ParquetFile(stored, page_checksum_verification=True)
-        if head.startswith(_ARROW_MAGIC):
-            return pa.ipc.open_file(pa.memory_map(self.file.path) if self._can_map(stored) else stored)
-        return pa.ipc.open_stream(stored)
-
-    def _can_map(self, stored: IO[bytes]) -> bool:
-        return self.file.is_local and getattr(stored, "name", None) == self.file.path
+            opened = pq.ParquetFile(stored, metadata=self._metadata, page_checksum_verification=True)
+            self._metadata = opened.metadata
+            return opened
+        return pa.ipc.open_file(stored) if head.startswith(_ARROW_MAGIC) else pa.ipc.open_stream(stored)
 
     @contextlib.contextmanager
     def _unpacked(self) -> Iterator[IO[bytes]]:
@@ -161,6 +168,15 @@ class TableFile:
             yield whole
 
 
+def _with_unchecked_text(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch with its text as binary: whether it is UTF-8 is judged row by row later."""
+    unchecked = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+    arrays = [
+        array.view(unchecked[array.type]) if array.type in unchecked else array for array in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
 def _record_batches(source: Any) -> Iterator[pa.RecordBatch]:
     if isinstance(source, pa.RecordBatchFileReader):
         for number in range(source.num_record_batches):
@@ -171,7 +187,7 @@ def _record_batches(source: Any) -> Iterator[pa.RecordBatch]:
 
 def _leaves(columns: Sequence[Column], schema: pa.Schema) -> list[str]:
     names = set(schema.names)
-    return sorted({c.path if c.path in names else c.path.split(".")[0] for c in columns})
+    return sorted({column.path for column in columns if column.path in names or "." in column.path})
 
 
 def has_column(schema: pa.Schema, path: str) -> bool:
@@ -208,8 +224,8 @@ def _paths_in(field: pa.Field, prefix: str) -> list[str]:
     return paths
 
 
-def parse_table(table: pa.Table, columns: Sequence[Column], where: str) -> Parsed:
-    """Return the rows of a Parquet or Arrow block.
+def parse_table(table: pa.Table, count: int, columns: Sequence[Column], where: str) -> Parsed:
+    """Return the ``count`` rows of a Parquet or Arrow block; a column that is not there is null.
 
     Raises:
         SourceError: A column's type does not fit its kind.
@@ -217,23 +233,23 @@ def parse_table(table: pa.Table, columns: Sequence[Column], where: str) -> Parse
     arrays: list[pa.Array] = []
     bad: dict[int, str] = {}
     for column in columns:
-        array, reasons = Converter(column, where).convert(_array_at(table, column.path, where))
+        array, reasons = Converter(column, where).convert(_array_at(table, count, column.path, where))
         arrays.append(array)
         bad |= {row: f"{column.path}: {why}" for row, why in reasons.items() if row not in bad}
-    rows = np.setdiff1d(np.arange(table.num_rows), np.array(list(bad), np.int64), assume_unique=True)
+    rows = np.setdiff1d(np.arange(count), np.array(list(bad), np.int64), assume_unique=True)
     if bad:
         arrays = [array.take(pa.array(rows)) for array in arrays]
     return Parsed(arrays, rows, dict(sorted(bad.items())))
 
 
-def _array_at(table: pa.Table, path: str, where: str) -> pa.Array:
+def _array_at(table: pa.Table, count: int, path: str, where: str) -> pa.Array:
     names = table.schema.names
     if names.count(path) > 1 or names.count(path.split(".")[0]) > 1:
         raise SourceError(f"{where}: two columns are named '{path}'. Rename one of them.")
     if path in names:
         return _one_array(table.column(path))
     if not has_column(table.schema, path):
-        return pa.nulls(table.num_rows, pa.null())
+        return pa.nulls(count, pa.null())
     first, *rest = path.split(".")
     return pc.struct_field(_one_array(table.column(first)), rest)
 
@@ -244,5 +260,18 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 def row_as_json(table: pa.Table, row: int) -> bytes:
     """Return one row as a JSON object; what JSON cannot hold is written as text."""
-    values = table.slice(row, 1).to_pylist()[0]
-    return json.dumps(values, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
+    values = {name: _value(table.column(i), row) for i, name in enumerate(table.schema.names)}
+    return json.dumps(values, ensure_ascii=False, default=_as_text).encode("utf-8", "backslashreplace")
+
+
+def _value(column: pa.ChunkedArray, row: int) -> Any:
+    try:
+        return column[row].as_py()
+    except UnicodeDecodeError:
+        return column.cast(pa.binary())[row].as_py() if pa.types.is_string(column.type) else str(column.type)
+    except (ValueError, OverflowError):
+        return column.cast(pa.int64())[row].as_py() if pa.types.is_timestamp(column.type) else str(column.type)
+
+
+def _as_text(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)

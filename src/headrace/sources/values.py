@@ -89,7 +89,7 @@ def as_text(array: pa.Array) -> pa.Array:
 
 def with_elements(array: pa.Array, elements: pa.Array) -> pa.Array:
     """Return a list array with other elements in the same places."""
-    offsets = array.offsets if array.offsets.offset == 0 else pa.concat_arrays([array.offsets])
+    offsets = pa.array(array.offsets.to_numpy(), pa.int32())
     mask = pc.is_null(array) if array.null_count else None
     return pa.ListArray.from_arrays(offsets, elements, mask=mask)
 
