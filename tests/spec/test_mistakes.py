@@ -626,7 +626,6 @@ def test_times_need_the_time_of_the_row(tmp_path: Path) -> None:
         "ads.toml:6: split: a split by time needs the row's time: write [time] with its 'column', or 'column' here.",
         "ads.toml:18: features.history.time: the times of a sequence must be before the row's time: "
         "write [time] with its 'column'.",
-        'ads.toml:22: labels.convert: observed_until = "split" needs the row\'s time: write [time], or a time here.',
     ]
 
 
