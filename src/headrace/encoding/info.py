@@ -80,13 +80,19 @@ def _columns(spec: Spec, feature: Feature) -> tuple[str, ...]:
 def _missing(feature: Feature) -> str:
     if isinstance(feature, _RAGGED):
         return "an empty one"
-    if isinstance(feature, Numeric) and feature.transform != "bucketize":
-        return f"{0.0 if feature.missing is None else feature.missing:g}"
     if isinstance(feature, Vector):
         return "zeros"
+    if isinstance(feature, Numeric):
+        return _missing_number(feature)
     return {"own": "the id MISSING", "unknown": "the id UNKNOWN", "pad": "the id PAD"}[
         getattr(feature, "missing", "own")
     ]
+
+
+def _missing_number(feature: Numeric) -> str:
+    if feature.transform == "bucketize":
+        return "the id MISSING"
+    return f"{0.0 if feature.missing is None else feature.missing:g}"
 
 
 def embedding_sizes(infos: dict[str, FeatureInfo]) -> dict[str, int]:
