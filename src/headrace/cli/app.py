@@ -1,0 +1,188 @@
+"""The commands. What they need is imported when they run, so that ``headrace --help`` is fast."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headrace.cli.failures import AT_FAULT, existing, failures
+from headrace.cli.options import AsJson, Memory, Out, Store, Threads
+from headrace.cli.progress import bars
+from headrace.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from headrace.dataset.splits import DatasetDict
+
+_GOES_ON = "What was parsed and encoded is kept in {}; the same command goes on from there."
+_UNCHANGED = "Nothing was changed."
+
+app = typer.Typer(
+    name="headrace",
+    help="Raw files in, model-ready minibatches out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="headrace")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from headrace import __version__
+
+        print(f"headrace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _headrace(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def build(
+    spec: Annotated[Path, typer.Argument(help="The declaration, a TOML file.", show_default=False)],
+    out: Out,
+    memory: Memory = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build a store from raw files, or find that it is up to date."""
+    existing(spec, "spec file")
+    with failures(_GOES_ON.format(out / ".build")):
+        from headrace.building.build import build_store
+        from headrace.report.build import build_lines, summarize
+        from headrace.spec import Spec
+
+        declared = Spec.load(spec)
+        if not as_json:
+            _warn(declared.warnings)
+        started = time.perf_counter()
+        with bars(quiet=as_json) as progress:
+            done = build_store(declared, out, memory=memory, threads=threads, progress=progress)
+        summary = summarize(
+            out,
+            built=done.built,
+            reasons=done.reasons,
+            warnings=declared.warnings,
+            seconds=time.perf_counter() - started,
+        )
+        _print(summary.to_dict() if as_json else build_lines(summary))
+
+
+@app.command()
+def encode(
+    store: Store,
+    files: Annotated[
+        list[str], typer.Argument(help="Raw files of the store's format, globs, URLs.", show_default=False)
+    ],
+    out: Out,
+    labels: Annotated[bool, typer.Option(help="Encode labels and weights whose columns are there.")] = True,
+    memory: Memory = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Encode new raw files with the vocabularies, statistics and tables of a store."""
+    existing(store, "store")
+    with failures(_GOES_ON.format(out / ".build")):
+        from headrace import building
+        from headrace.report.build import build_lines, summarize
+
+        started = time.perf_counter()
+        with bars(quiet=as_json) as progress:
+            building.encode(
+                store, files, out, labels=labels, memory=memory, threads=threads, progress=progress
+            )
+        reason = f"new data was encoded with {store}"
+        seconds = time.perf_counter() - started
+        summary = summarize(out, built=True, reasons=(reason,), warnings=(), seconds=seconds)
+        _print(summary.to_dict() if as_json else build_lines(summary))
+
+
+@app.command()
+def verify(store: Store, as_json: AsJson = False) -> None:
+    """Read every file of a store again, and name each that is not as the manifest says."""
+    existing(store, "store")
+    with failures(_UNCHANGED):
+        from headrace.dataset.manifest import differing_files, read_manifest
+
+        manifest = read_manifest(store)
+        differing = differing_files(store, manifest)
+        count = len(list(manifest.entries()))
+        if as_json:
+            _print({"store": str(store), "files": count, "ok": not differing, "differing": differing})
+        elif not differing:
+            _print([f"{store}: all {count} files are as the manifest says"])
+        else:
+            _print(differing)
+            _print([f"{store}: {len(differing)} of {count} files differ. Restore them, or build again."])
+    if differing:
+        raise typer.Exit(AT_FAULT)
+
+
+@app.command()
+def show(
+    store: Store,
+    split: Annotated[
+        str | None, typer.Option(help="Which split.", show_default="train, or the first")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="How many rows, from the first on.")] = 3,
+    row: Annotated[int | None, typer.Option(min=0, help="Only this row, from 0.", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show rows of a store decoded to raw values, beside what is stored."""
+    existing(store, "store")
+    with failures(_UNCHANGED):
+        from headrace.dataset.splits import load_from_disk
+        from headrace.report.row_text import row_lines
+        from headrace.report.rows import shown_rows
+
+        splits = load_from_disk(store)
+        name = _split(splits, split)
+        data = splits[name]
+        if row is not None and row >= len(data):
+            raise typer.BadParameter(f"--row {row}: {name} has rows 0 to {len(data) - 1}.")
+        shown = list(shown_rows(data, [row] if row is not None else range(min(rows, len(data)))))
+        if as_json:
+            _print({"store": str(store), "split": name, "rows": [one.to_dict() for one in shown]})
+        else:
+            _print(line for one in shown for line in (*row_lines(one), ""))
+
+
+def _split(splits: DatasetDict, name: str | None) -> str:
+    """Return the split that was asked for, else train, else the first."""
+    if name is None:
+        return "train" if "train" in splits else next(iter(splits))
+    if name not in splits:
+        there = ", ".join(splits)
+        raise typer.BadParameter(f"--split {name}: there are {there}.{did_you_mean(name, splits)}")
+    return name
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
+
+
+def _print(output: dict[str, Any] | Iterable[str]) -> None:
+    """Print one JSON object, or lines."""
+    if isinstance(output, dict):
+        print(json.dumps(output, indent=2, ensure_ascii=False))
+        return
+    for line in output:
+        print(line)

@@ -1,0 +1,1 @@
+"""What people read: rows of a store in raw values, and what a build did."""
