@@ -85,6 +85,7 @@ class _Builder:
 
     def add(self, column: Column) -> None:
         """Add one column's operations and outputs."""
+        self._check_validity(column.name, column.validity)
         if isinstance(column, declared.Ragged):
             self._add_ragged(column)
         elif isinstance(column, declared.Fixed):
@@ -113,11 +114,6 @@ class _Builder:
 
     def _add_bits(self, name: str, output: str, validity: Validity, label: bool = False) -> None:
         bitmaps = [None] * len(self.shard_rows) if validity is None else list(validity)
-        if len(bitmaps) != len(self.shard_rows):
-            raise LoaderError(f"{name}: {len(bitmaps)} bitmaps for {len(self.shard_rows)} shards.")
-        for bitmap, rows in zip(bitmaps, self.shard_rows, strict=True):
-            if bitmap is not None and bitmap.bits.size * 8 < bitmap.offset + rows:
-                raise LoaderError(f"{name}: a validity bitmap is shorter than the {rows} rows of its shard.")
         self._output(output, _BOOL, label=label)
         row = self._row([_bits_of(bitmap) for bitmap in bitmaps])
         self.limits[row] = [0 if bitmap is None else bitmap.offset for bitmap in bitmaps]
@@ -202,6 +198,15 @@ class _Builder:
         for number, (array, rows) in enumerate(zip(arrays, self.shard_rows, strict=True)):
             if len(array) != rows:
                 raise LoaderError(f"{name}: shard {number} has {len(array)} values for {rows} rows.")
+
+    def _check_validity(self, name: str, validity: Validity) -> None:
+        if validity is None:
+            return
+        if len(validity) != len(self.shard_rows):
+            raise LoaderError(f"{name}: {len(validity)} bitmaps for {len(self.shard_rows)} shards.")
+        for bitmap, rows in zip(validity, self.shard_rows, strict=True):
+            if bitmap is not None and bitmap.bits.size * 8 < bitmap.offset + rows:
+                raise LoaderError(f"{name}: a validity bitmap is shorter than the {rows} rows of its shard.")
 
     def _check_ragged(self, column: declared.Ragged) -> None:
         if column.max_length < 0 or column.max_length >= 1 << 31:
