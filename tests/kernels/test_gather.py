@@ -76,7 +76,6 @@ def data(draw: st.DrawFn) -> Data:
         bitmap(shard, offset) if draw(st.booleans()) or not all(shard) else None
         for shard in cut(present, shard_rows)
     ]
-    offsets, values = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     columns = [
         Scalar("id", [np.array(shard, id_dtype) for shard in cut(row_ids, shard_rows)], validity),
         Scalar("number", [np.array(shard, np.float32) for shard in cut(floats, shard_rows)]),

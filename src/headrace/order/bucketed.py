@@ -35,6 +35,9 @@ class LengthBucketed:
         OrderError: A length is negative, or ``window`` or ``multiple_of`` is below 1.
     """
 
+    planned = True
+    """The plan depends on the global batch, which is therefore part of a state."""
+
     def __init__(
         self, lengths: NDArray[Any] | Sequence[int], window: int = 65_536, multiple_of: int = 1
     ) -> None:

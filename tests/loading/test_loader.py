@@ -1,0 +1,261 @@
+"""What a loader delivers: orders, ranks, the last batch, epochs, transforms, errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from headrace.errors import LoaderError, OrderError
+from headrace.loading import Batch, Loader, Ragged, Rows
+from headrace.order import LengthBucketed, Permutation, Weighted
+from headrace.testing import Counting, assert_batches_equal, check_sample_space
+
+
+def ids(batches) -> list[list[int]]:
+    return [batch["index"].tolist() for batch in batches]
+
+
+def ranks(size: int, world_size: int, **options) -> list[list[list[int]]]:
+    return [
+        ids(Loader(Counting(size), rank=rank, world_size=world_size, **options)) for rank in range(world_size)
+    ]
+
+
+def test_in_order_without_shuffle() -> None:
+    assert ids(Loader(Counting(10), batch_size=4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+
+
+def test_shuffled_by_the_permutation() -> None:
+    loader = Loader(Counting(10_000), batch_size=999, shuffle="global", seed=5, epoch=2)
+    expected = Permutation(10_000, 5, 2)[:]
+    np.testing.assert_array_equal(np.concatenate([batch["index"] for batch in loader]), expected)
+
+
+def test_keys_are_the_epoch_positions() -> None:
+    loader = Loader(Counting(10), batch_size=2, shuffle="global", rank=1, world_size=2)
+    assert [batch["key"].tolist() for batch in loader] == [[2, 3], [6, 7], [9]]
+
+
+def test_ten_samples_on_three_ranks() -> None:
+    """Equal steps, exact evaluation: the mean id is 4.5 and not that of repeated samples."""
+    assert ranks(10, 3, batch_size=2, last="drop") == [[[0, 1]], [[2, 3]], [[4, 5]]]
+    assert ranks(10, 3, batch_size=2, last="keep") == [[[0, 1], [6, 7]], [[2, 3], [8]], [[4, 5], [9]]]
+    padded = [
+        list(Loader(Counting(10), batch_size=2, rank=rank, world_size=3, last="pad")) for rank in range(3)
+    ]
+    assert [ids(batches) for batches in padded] == [[[0, 1], [6, 7]], [[2, 3], [8, 9]], [[4, 5], [-1, -1]]]
+    valid = np.concatenate([batch["valid"] for batches in padded for batch in batches])
+    indices = np.concatenate([batch["index"] for batches in padded for batch in batches])
+    assert valid.dtype == bool
+    assert (~valid).sum() == 2
+    assert indices[valid].mean() == 4.5
+    assert all("valid" in batch for batches in padded for batch in batches)
+
+
+def test_ten_rows_in_batches_of_four_under_a_small_window() -> None:
+    from headrace.order import Block
+
+    loader = Loader(Counting(10), batch_size=4, shuffle=Block(block=1, window=6, lanes=1))
+    batches = ids(loader)
+    assert [len(batch) for batch in batches] == [4, 4, 2]
+    assert sorted(chain(*batches)) == list(range(10))
+
+
+@pytest.mark.parametrize("last", ["keep", "pad", "drop"])
+@pytest.mark.parametrize("size", [0, 1, 5, 9, 14])
+def test_all_ranks_run_as_many_steps(size: int, last: str) -> None:
+    loaders = [Loader(Counting(size), batch_size=4, rank=rank, world_size=2, last=last) for rank in range(2)]
+    assert len({len(loader) for loader in loaders}) == 1
+    assert [len(list(loader)) for loader in loaders] == [len(loaders[0])] * 2
+
+
+def test_a_rank_may_get_an_empty_batch_with_the_same_names() -> None:
+    batches = ranks(5, 4, batch_size=1)
+    assert [len(each) for each in batches] == [2, 2, 2, 2]
+    assert batches[3][1] == []
+    empty = list(Loader(Counting(5), batch_size=1, rank=3, world_size=4))[1]
+    assert {name: array.dtype for name, array in empty.items()} == {"index": np.int64, "key": np.int64}
+
+
+def test_drop_reports_what_it_leaves_out_and_another_set_each_epoch() -> None:
+    loader = Loader(Counting(100), batch_size=32, shuffle="global", last="drop")
+    left_out = [set(range(100)) - set(chain(*ids(loader))) for _ in range(2)]
+    assert [len(each) for each in left_out] == [4, 4]
+    assert left_out[0] != left_out[1]
+    assert loader.report().left_out == 4
+    assert "4 samples of the epoch are left out" in str(loader.report())
+
+
+def test_a_full_pass_moves_on_and_leaving_early_starts_over() -> None:
+    loader = Loader(Counting(50), batch_size=8, shuffle="global")
+    first = ids(loader)
+    assert loader.epoch == 1
+    for batch in loader:
+        second_start = batch["index"].tolist()
+        break
+    assert second_start != first[0]
+    assert loader.epoch == 1
+    assert ids(loader)[0] == second_start
+    assert loader.epoch == 2
+    loader.set_epoch(0)
+    assert ids(loader) == first
+
+
+def test_weighted_loader_draws_with_replacement() -> None:
+    loader = Loader(Counting(3), batch_size=3, shuffle=Weighted([0, 0, 1.0]))
+    assert ids(loader) == [[2, 2, 2]]
+
+
+def test_any_object_with_sample() -> None:
+    class Evens:
+        def __len__(self) -> int:
+            return 3
+
+        def sample(self, position: int) -> int:
+            return 2 * position
+
+    assert ids(Loader(Counting(10), batch_size=2, shuffle=Evens())) == [[0, 2], [4]]
+
+
+def ragged(lengths: list[int]) -> Rows:
+    offsets = np.cumsum([0, *lengths])
+    return Rows(
+        [Ragged("tokens", [offsets], [np.ones(offsets[-1], np.uint8)], 100)],
+        [len(lengths)],
+        "x",
+        pad_to="batch",
+    )
+
+
+@pytest.mark.parametrize("shuffle", [False, "global", "bucketed"])
+def test_token_budgets(shuffle) -> None:
+    lengths = (Permutation(500, 3)[:] % 40 + 1).tolist()
+    order = LengthBucketed(lengths, window=100, multiple_of=2) if shuffle == "bucketed" else shuffle
+    loaders = [
+        Loader(ragged(lengths), max_tokens=200, shuffle=order, rank=rank, world_size=2) for rank in range(2)
+    ]
+    steps = [len(loader) for loader in loaders]
+    batches = [list(loader) for loader in loaders]
+    assert [len(each) for each in batches] == steps
+    assert steps[0] == steps[1]
+    seen = sorted(chain(*(batch["sample_id"].tolist() for each in batches for batch in each)))
+    assert seen == list(range(500))
+    for left, right in zip(*batches, strict=True):
+        longest = max(left["tokens"].shape[1], right["tokens"].shape[1])
+        assert longest * (len(left["tokens"]) + len(right["tokens"])) <= 400
+        if shuffle == "bucketed":
+            assert left["tokens"].size <= 200
+
+
+def test_token_budgets_with_filling_rows() -> None:
+    loaders = [
+        Loader(ragged([5, 5, 5]), max_tokens=10, rank=rank, world_size=2, last="pad") for rank in range(2)
+    ]
+    batches = [list(loader) for loader in loaders]
+    assert [[len(batch["valid"]) for batch in each] for each in batches] == [[2], [2]]
+    assert [batch["valid"].tolist() for each in batches for batch in each] == [[True, True], [True, False]]
+
+
+def test_filling_rows_of_a_jagged_batch_have_length_zero() -> None:
+    offsets = np.array([0, 2, 3])
+    space = Rows([Ragged("tokens", [offsets], [np.array([4, 5, 6], np.uint8)], 9)], [2], "x", layout="jagged")
+    (batch,) = Loader(space, batch_size=4, last="pad")
+    assert batch["tokens"].tolist() == [4, 5, 6]
+    assert batch["tokens_lengths"].tolist() == [2, 1, 0, 0]
+    assert batch["valid"].tolist() == [True, True, False, False]
+
+
+def test_transform_gets_arrays_and_keys_before_filling() -> None:
+    def double(batch: Batch, keys: np.ndarray) -> Batch:
+        assert keys.dtype == np.uint64
+        assert len(keys) == len(batch["index"])
+        return {**batch, "double": batch["index"] * 2, "place": keys.astype(np.int64)}
+
+    batches = list(Loader(Counting(3), batch_size=2, transform=double, last="pad"))
+    assert [batch["double"].tolist() for batch in batches] == [[0, 2], [4, 0]]
+    assert [batch["place"].tolist() for batch in batches] == [[0, 1], [2, 0]]
+
+
+def test_a_transform_that_returns_no_dict_is_an_error() -> None:
+    with pytest.raises(LoaderError, match="transform= returned a NoneType"):
+        list(Loader(Counting(3), batch_size=2, transform=lambda batch, keys: None))  # type: ignore[arg-type]
+
+
+def test_group() -> None:
+    (batch,) = Loader(Counting(2), batch_size=2, group=True, last="pad")
+    assert {name: list(group) for name, group in batch.items()} == {
+        "inputs": ["index"],
+        "targets": [],
+        "meta": ["key", "valid"],
+    }
+
+
+def test_progress_line(capsys) -> None:
+    list(Loader(Counting(30), batch_size=10, progress=True))
+    shown = capsys.readouterr().err
+    assert "epoch 0" in shown
+    assert "3/3" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give one of batch_size=, global_batch_size= and max_tokens=; none was given"),
+        ({"batch_size": 1, "max_tokens": 2}, "batch_size= and max_tokens= was given"),
+        ({"batch_size": 0}, "batch_size=0; it must be at least 1"),
+        ({"batch_size": 1, "rank": 0}, "rank= is given without world_size="),
+        ({"batch_size": 1, "world_size": 2}, "world_size= is given without rank="),
+        ({"batch_size": 1, "rank": 2, "world_size": 2}, "rank is 2"),
+        ({"batch_size": 1, "last": "trim"}, "last='trim'"),
+        ({"batch_size": 1, "shuffle": "globl"}, "Did you mean 'global'"),
+        ({"batch_size": 1, "output": "tensorflow"}, "output='tensorflow'"),
+        ({"batch_size": 1, "device": "cpu"}, "device= and pin_memory= are for output='torch'"),
+        ({"batch_size": 1, "threads": -1}, "threads=-1"),
+        ({"batch_size": 1, "prefetch": -1}, "prefetch=-1"),
+        ({"max_tokens": 5}, "needs the length of each sample"),
+        (
+            {"global_batch_size": 3, "rank": 0, "world_size": 2, "last": "pad"},
+            "not divisible by world_size=2",
+        ),
+        ({"batch_size": 1, "shuffle": [0, 9]}, "entry 1 is 9; there are 4 samples"),
+    ],
+)
+def test_what_does_not_fit_is_refused_at_once(options, message: str) -> None:
+    with pytest.raises((LoaderError, OrderError), match=message):
+        Loader(Counting(4), **options)
+
+
+def test_ranks_from_the_environment(monkeypatch) -> None:
+    monkeypatch.setenv("RANK", "2")
+    monkeypatch.setenv("WORLD_SIZE", "5")
+    loader = Loader(Counting(10), batch_size=1)
+    assert (loader.rank, loader.world_size) == (2, 5)
+    monkeypatch.setenv("RANK", "two")
+    with pytest.raises(LoaderError, match="RANK='two'"):
+        Loader(Counting(10), batch_size=1)
+
+
+def test_a_space_that_only_gathers_is_enough() -> None:
+    check_sample_space(Counting(0))
+    check_sample_space(Counting(100))
+
+
+def test_threads_change_no_bit() -> None:
+    streams = [
+        Loader(Counting(1000), batch_size=7, shuffle="global", threads=threads) for threads in (0, 1, 2, 8)
+    ]
+    for batches in zip(*streams, strict=True):
+        for batch in batches[1:]:
+            assert_batches_equal(batches[0], batch)
+
+
+def test_import_needs_no_torch_and_no_jax() -> None:
+    code = (
+        "import sys, headrace.loading, headrace.order\n"
+        "assert not {'torch', 'jax', 'pyarrow', 'pandas', 'rich'} & set(sys.modules), sys.modules.keys()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
