@@ -251,7 +251,7 @@ def test_no_rows(read: Callable[..., Any], way: str) -> None:
 
 def test_two_columns_of_one_name(read: Callable[..., Any]) -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    with pytest.raises(SourceError, match="two columns are named"):
+    with pytest.raises(SourceError, match="two columns are named .a."):
         read(arrow(table), [Column("a", "text")], format="arrow")
 
 

@@ -83,7 +83,7 @@ def _has(word, spread):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _next_of(data, words, i, size, a, b, c):  # type: ignore[no-untyped-def]
+def next_of(data, words, i, size, a, b, c):  # type: ignore[no-untyped-def]
     """Return the first place in ``[i, size)`` that holds ``a``, ``b`` or ``c``; ``size`` where none does."""
     wide_a = _spread(a)
     wide_b = _spread(b)
@@ -132,7 +132,7 @@ def _close_quote(data, words, start, i, size, quote, final, limit, first_break):
     """
     breaks = 0
     while True:
-        i = _next_of(data, words, i, size, _NEWLINE, _RETURN, quote)
+        i = next_of(data, words, i, size, _NEWLINE, _RETURN, quote)
         if not final and i >= size - 1 and (i >= size or data[i] != _NEWLINE):
             beyond = i >= size and first_break >= 0 and i - start >= limit
             return (-2 if beyond else -1), breaks, first_break
@@ -158,7 +158,7 @@ def _find_end(data, words, start, size, delimiter, quote, final, limit):  # type
     flag = 0
     third = quote if quote >= 0 else _NEWLINE
     while True:
-        i = _next_of(data, words, i, size, _NEWLINE, _RETURN, third)
+        i = next_of(data, words, i, size, _NEWLINE, _RETURN, third)
         if i >= size or (data[i] == _RETURN and i + 1 >= size):
             return (i if final else -1), breaks, flag
         if data[i] == _NEWLINE or data[i] == _RETURN:
@@ -261,7 +261,7 @@ def _has_constant(data, words, start, end):  # type: ignore[no-untyped-def]
     """Return whether ``NaN`` or ``Inf`` stands in ``[start, end)`` where a value may begin."""
     i = start
     while True:
-        i = _next_of(data, words, i, end, 78, 73, 73)  # N I
+        i = next_of(data, words, i, end, 78, 73, 73)  # N I
         if i + 2 >= end:
             return False
         nan = data[i] == 78 and data[i + 1] == 97 and data[i + 2] == 78
@@ -348,7 +348,7 @@ def nesting_depth(data: bytes) -> int:
 @kernel
 def _lines_with(data, words, starts, ends, byte, found):  # type: ignore[no-untyped-def]
     for row in range(starts.size):
-        found[row] = _next_of(data, words, starts[row], ends[row], byte, byte, byte) < ends[row]
+        found[row] = next_of(data, words, starts[row], ends[row], byte, byte, byte) < ends[row]
 
 
 def lines_with(data: bytes, records: Records, byte: int) -> NDArray[np.bool_]:

@@ -179,7 +179,10 @@ class Reader:
         if table is None:
             table = self._table_file(block.file).read_group(block.group, self.columns)
         return _table_batch(
-            block, table, parse_table(table, block.row_count, self.columns, self.files[block.file].name), self.columns
+            block,
+            table,
+            parse_table(table, block.row_count, self.columns, self.files[block.file].name),
+            self.columns,
         )
 
     def _table_file(self, number: int) -> TableFile:

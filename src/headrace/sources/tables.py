@@ -270,7 +270,9 @@ def _value(column: pa.ChunkedArray, row: int) -> Any:
     except UnicodeDecodeError:
         return column.cast(pa.binary())[row].as_py() if pa.types.is_string(column.type) else str(column.type)
     except (ValueError, OverflowError):
-        return column.cast(pa.int64())[row].as_py() if pa.types.is_timestamp(column.type) else str(column.type)
+        return (
+            column.cast(pa.int64())[row].as_py() if pa.types.is_timestamp(column.type) else str(column.type)
+        )
 
 
 def _as_text(value: Any) -> str:
