@@ -209,7 +209,9 @@ class Comparison:
             batch = self.batches[split]
             assert batch[name].dtype == dtype
             np.testing.assert_array_equal(
-                batch[name], np.array([0 if value is None else value for value in values], dtype), err_msg=name
+                batch[name],
+                np.array([0 if value is None else value for value in values], dtype),
+                err_msg=name,
             )
             known = [value is not None for value in values]
             assert batch[f"{name}_mask"].tolist() == known

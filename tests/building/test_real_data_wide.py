@@ -65,9 +65,7 @@ def test_criteo(shared_data: Path, tmp_path: Path, compare: Any) -> None:
         assert splits[split].ids(range(len(table))) == table["Id"].tolist()
 
 
-def test_criteo_ids_that_look_like_numbers_stay_as_written(
-    shared_data: Path, tmp_path: Path
-) -> None:
+def test_criteo_ids_that_look_like_numbers_stay_as_written(shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "criteo_tiny"
     tokens = [f"C{n}" for n in range(1, 27)]
     spec = {
@@ -185,7 +183,9 @@ def test_open_bandit(shared_data: Path, tmp_path: Path, compare: Any) -> None:
         check.categorical(name, {split: t[name] for split, t in rows.items()}, min_count=5)
     for name in affinities:
         check.numeric(name.replace("-", "_"), {split: as_floats(t[name]) for split, t in rows.items()})
-    item_numbers = {split: [float(items["item_feature_0"][i]) for i in t["item_id"]] for split, t in rows.items()}
+    item_numbers = {
+        split: [float(items["item_feature_0"][i]) for i in t["item_id"]] for split, t in rows.items()
+    }
     mean = float(np.mean(item_numbers["train"]))
     deviation = float(np.std(item_numbers["train"]))
     for split in splits:
@@ -299,7 +299,20 @@ def test_deepctr_criteo_and_avazu(shared_data: Path, tmp_path: Path, compare: An
 
 def test_deepctr_byterec(shared_data: Path, tmp_path: Path, compare: Any) -> None:
     path = shared_data / "deepctr_samples" / "byterec_sample.txt"
-    names = "uid user_city item_id author_id item_city channel finish like music_id did creat_time video_duration".split()
+    names = [
+        "uid",
+        "user_city",
+        "item_id",
+        "author_id",
+        "item_city",
+        "channel",
+        "finish",
+        "like",
+        "music_id",
+        "did",
+        "creat_time",
+        "video_duration",
+    ]
     lines = [line.split("\t") for line in path.read_text().splitlines()]
     table = {name: [line[place] for line in lines] for place, name in enumerate(names)}
     tokens = [name for name in names if name not in ("finish", "like", "creat_time", "video_duration")]
