@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,16 +56,6 @@ class DelimitedParser:
         if any(len(array) != kept.size for array in arrays):
             raise AssertionError(f"{len(arrays[0])} rows came out of {kept.size} records")
         return Parsed(arrays, kept, dict(sorted(bad.items())))
-
-    def read_fields(self, record: bytes) -> list[str]:
-        """Return all fields of one record, such as a header."""
-        width = 1
-        while True:
-            names = [str(i) for i in range(width)]
-            table, ragged = self._read_table(record + b"\n", names, names)
-            if not ragged:
-                return [column[0].as_py() or "" for column in table.columns]
-            width = next(iter(ragged.values()))
 
     def _known_bad(self, block: TextBlock) -> dict[int, str]:
         data, records = block.data, block.records
@@ -139,6 +131,20 @@ class DelimitedParser:
             ),
         )
         return table, ragged
+
+
+def read_header(record: str, delimiter: str, quote: str) -> list[str]:
+    """Return the fields of a header.
+
+    Raises:
+        ValueError: A field has more than 128 KiB.
+    """
+    quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    text = io.StringIO(record, newline="")
+    try:
+        return next(csv.reader(text, delimiter=delimiter, quotechar=quote or None, quoting=quoting))
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
 
 
 def _ragged(expected: int, found: int, spans_lines: bool) -> str:

@@ -22,7 +22,7 @@ from headrace.kernels.lines import (
 )
 from headrace.sources.batch import BadRow, Batch, Block, Column, TableBlock, TextBlock
 from headrace.sources.cutter import Syntax, TextStream
-from headrace.sources.delimited import DelimitedParser
+from headrace.sources.delimited import DelimitedParser, read_header
 from headrace.sources.files import SourceFile, find_files
 from headrace.sources.json_exact import BadValue, names_in, parse_line
 from headrace.sources.jsonl import JsonParser, Parsed
@@ -194,12 +194,10 @@ class Reader:
         if self.format == "jsonl":
             return JsonParser(self.columns).parse
         if self.format in _DELIMITERS:
-            return self._delimited(self.columns).parse
+            source = self._source
+            parser = DelimitedParser(self.columns, _delimiter(source), source.quote, source.missing_values)
+            return parser.parse
         return LineParser(self.columns).parse
-
-    def _delimited(self, columns: Sequence[Column]) -> DelimitedParser:
-        source = self._source
-        return DelimitedParser(columns, _delimiter(source), source.quote, source.missing_values)
 
     def _header(self, stream: TextStream) -> tuple[str, ...]:
         declared = tuple(self._source.columns or ())
@@ -221,8 +219,10 @@ class Reader:
         fault = _header_fault(record, flags)
         if fault:
             raise SourceError(f"{file.name}:1: the header {fault}")
-        parser = DelimitedParser((), _delimiter(self._source), self._source.quote, ())
-        return tuple(parser.read_fields(record))
+        try:
+            return tuple(read_header(record.decode(), _delimiter(self._source), self._source.quote))
+        except ValueError as error:
+            raise SourceError(f"{file.name}:1: the header cannot be read: {error}.") from None
 
 
 def _header_fault(record: bytes, flags: int) -> str:
