@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 from numpy.typing import NDArray
 
+from headrace.kernels.lines import Records, gather_lines
 from headrace.sources.batch import Column
 from headrace.sources.values import EXACT_FLOAT, floats_as_text, with_elements
 
@@ -45,24 +46,27 @@ class FastJson:
             explicit_schema=_schema(columns, hints), unexpected_field_behavior="ignore"
         )
 
-    def read(self, lines: Any, count: int) -> tuple[list[pa.Array], NDArray[np.bool_]]:
-        """Read ``count`` lines that were found to be one object each.
+    def read(
+        self, data: bytes, records: Records, rows: NDArray[np.int64]
+    ) -> tuple[list[pa.Array], NDArray[np.bool_]]:
+        """Read lines that were found to be one object each.
 
         Args:
-            lines: A buffer of lines.
-            count: How many.
+            data: The bytes in which ``records`` were found.
+            records: Where each line begins and ends.
+            rows: int64 ``[K]``, the lines to read.
 
         Returns:
-            An array for each column, and bool ``[count]``: rows whose numbers may be rounded.
+            An array for each column, and bool ``[K]``: rows whose numbers may be rounded.
 
         Raises:
             Refused: A line is not JSON, or a value is not of the guessed type.
         """
-        table = self._read_table(lines)
-        if table.num_rows != count:
+        table = self._read_table(_lines(data, records, rows))
+        if table.num_rows != rows.size:
             raise Refused(-1)
         arrays = [_column(table, column.path) for column in self.columns]
-        doubtful = np.zeros(count, np.bool_)
+        doubtful = np.zeros(rows.size, np.bool_)
         for array in arrays:
             doubtful |= _may_be_rounded(array)
         return [_settled(array, column) for array, column in zip(arrays, self.columns, strict=True)], doubtful
@@ -77,6 +81,13 @@ class FastJson:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             found = _ROW.search(str(error))
             raise Refused(int(found[1]) if found else -1) from None
+
+
+def _lines(data: bytes, records: Records, rows: NDArray[np.int64]) -> Any:
+    first, last = int(rows[0]), int(rows[-1])
+    if last - first + 1 == rows.size:
+        return memoryview(data)[records.starts[first] : records.ends[last]]
+    return gather_lines(data, records, rows, newline=True)[1]
 
 
 def can_be_fast(columns: Sequence[Column]) -> bool:

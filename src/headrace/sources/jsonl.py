@@ -1,4 +1,8 @@
-"""JSON Lines: nearly all rows by Arrow's reader, the others one by one; the same values either way."""
+"""JSON Lines: nearly all rows in compiled code, the others one by one; the same values either way.
+
+Plain rows are read in one pass (``json_plain``). Where columns are nested or pairs, Arrow's reader
+takes whole runs (``json_fast``). Whatever neither takes is read exactly (``json_exact``).
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.kernels.lines import CUT_OFF, Records, check_objects, gather_lines
+from headrace.kernels.lines import CUT_OFF, Records, check_objects
 from headrace.sources.batch import Column, TextBlock
 from headrace.sources.checks import invalid_utf8
 from headrace.sources.json_exact import DEEPEST, BadValue, read_line
 from headrace.sources.json_fast import FastJson, Refused, can_be_fast
 from headrace.sources.json_hints import learn_hints
+from headrace.sources.json_plain import PlainJson, can_be_plain
 from headrace.sources.values import joined, lossless
 
 _RUN_BYTES = 1 << 19
@@ -47,21 +52,39 @@ class JsonParser:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self.columns = tuple(columns)
+        self._plain = PlainJson(self.columns) if can_be_plain(self.columns) else None
         self._fast: FastJson | None = None
         self._may_be_fast = can_be_fast(self.columns)
 
     def parse(self, block: TextBlock) -> Parsed:
         """Return the block's rows."""
+        parsed = self._parse_plain(block) if self._plain is not None else self._parse_runs(block)
+        return Parsed(parsed.arrays, parsed.rows, dict(sorted(parsed.bad.items())))
+
+    def _parse_plain(self, block: TextBlock) -> Parsed:
+        """Read the plain rows in one pass, the others one by one."""
+        assert self._plain is not None
+        data, records = block.data, block.records
+        bad = {int(row): block.cut_off for row in np.flatnonzero(records.flags & CUT_OFF)}
+        readable = ~invalid_utf8(data, records)
+        readable[list(bad)] = False
+        rows = np.flatnonzero(readable)
+        arrays, plain = self._plain.read(data, records.starts[rows], records.ends[rows])
+        kept = rows[plain]
+        rest = np.setdiff1d(np.arange(records.starts.size), kept, assume_unique=True)
+        exact = _ExactRows(self.columns, data, records, bad)
+        parsed = exact.beside(kept, arrays, rest) if kept.size else exact.alone(rest)
+        return Parsed(parsed.arrays, parsed.rows, bad)
+
+    def _parse_runs(self, block: TextBlock) -> Parsed:
+        """Read runs of rows by Arrow's reader, what it refuses one by one."""
         data, records = block.data, block.records
         flags = check_objects(data, records, DEEPEST)
         suspect = (flags != 0) | invalid_utf8(data, records)
         bad = {int(row): block.cut_off for row in np.flatnonzero(flags & CUT_OFF)}
-        runs = [
-            self._parse_run(data, records, first, end, suspect, bad)
-            for first, end in _runs(records, len(self.columns))
-        ]
+        runs = [self._parse_run(data, records, first, end, suspect, bad) for first, end in _runs(records)]
         arrays = [joined([run.arrays[i] for run in runs]) for i in range(len(self.columns))]
-        return Parsed(arrays, np.concatenate([run.rows for run in runs]), dict(sorted(bad.items())))
+        return Parsed(arrays, np.concatenate([run.rows for run in runs]), bad)
 
     def _parse_run(
         self,
@@ -81,9 +104,8 @@ class JsonParser:
         fast = self._fast
         kept, arrays = _read_fast(fast, data, records, rows[~suspect[first:end]])
         if arrays is None:
-            parsed = exact.alone(rows)
-            self._fast = self._learn(exact, rows)
-            return parsed
+            self._fast = self._learn(_ExactRows(self.columns, data, records, {}), rows)
+            return exact.alone(rows)
         rest = np.setdiff1d(rows, kept, assume_unique=True)
         return exact.beside(kept, arrays, rest)
 
@@ -92,7 +114,7 @@ class JsonParser:
         return FastJson(self.columns, learn_hints(self.columns, values))
 
 
-def _runs(records: Records, column_count: int) -> list[tuple[int, int]]:
+def _runs(records: Records) -> list[tuple[int, int]]:
     """Divide the records into runs of about half a megabyte, so that a refusal costs little."""
     count = records.starts.size
     cuts = np.searchsorted(records.starts, np.arange(_RUN_BYTES, int(records.ends[-1]) + 1, _RUN_BYTES))
@@ -108,7 +130,7 @@ def _read_fast(
         if not rows.size:
             return rows, None
         try:
-            arrays, doubtful = fast.read(_lines(data, records, rows), rows.size)
+            arrays, doubtful = fast.read(data, records, rows)
         except Refused as refused:
             if not 0 <= refused.row < rows.size:
                 break
@@ -119,13 +141,6 @@ def _read_fast(
         sure = pa.array(~doubtful)
         return rows[~doubtful], [array.filter(sure) for array in arrays]
     return rows, None
-
-
-def _lines(data: bytes, records: Records, rows: NDArray[np.int64]) -> Any:
-    first, last = int(rows[0]), int(rows[-1])
-    if last - first + 1 == rows.size:
-        return memoryview(data)[records.starts[first] : records.ends[last]]
-    return gather_lines(data, records, rows, newline=True)[1]
 
 
 class _ExactRows:
