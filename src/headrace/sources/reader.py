@@ -178,12 +178,8 @@ class Reader:
         table = block.table
         if table is None:
             table = self._table_file(block.file).read_group(block.group, self.columns)
-        return _table_batch(
-            block,
-            table,
-            parse_table(table, block.row_count, self.columns, self.files[block.file].name),
-            self.columns,
-        )
+        parsed = parse_table(table, self.columns, self.files[block.file].name)
+        return _table_batch(block, table, parsed, self.columns)
 
     def _table_file(self, number: int) -> TableFile:
         if number not in self._table_files:

@@ -224,8 +224,8 @@ def _paths_in(field: pa.Field, prefix: str) -> list[str]:
     return paths
 
 
-def parse_table(table: pa.Table, count: int, columns: Sequence[Column], where: str) -> Parsed:
-    """Return the ``count`` rows of a Parquet or Arrow block; a column that is not there is null.
+def parse_table(table: pa.Table, columns: Sequence[Column], where: str) -> Parsed:
+    """Return the rows of a Parquet or Arrow block; a column that is not there is null.
 
     Raises:
         SourceError: A column's type does not fit its kind.
@@ -233,23 +233,23 @@ def parse_table(table: pa.Table, count: int, columns: Sequence[Column], where: s
     arrays: list[pa.Array] = []
     bad: dict[int, str] = {}
     for column in columns:
-        array, reasons = Converter(column, where).convert(_array_at(table, count, column.path, where))
+        array, reasons = Converter(column, where).convert(_array_at(table, column.path, where))
         arrays.append(array)
         bad |= {row: f"{column.path}: {why}" for row, why in reasons.items() if row not in bad}
-    rows = np.setdiff1d(np.arange(count), np.array(list(bad), np.int64), assume_unique=True)
+    rows = np.setdiff1d(np.arange(table.num_rows), np.array(list(bad), np.int64), assume_unique=True)
     if bad:
         arrays = [array.take(pa.array(rows)) for array in arrays]
     return Parsed(arrays, rows, dict(sorted(bad.items())))
 
 
-def _array_at(table: pa.Table, count: int, path: str, where: str) -> pa.Array:
+def _array_at(table: pa.Table, path: str, where: str) -> pa.Array:
     names = table.schema.names
     if names.count(path) > 1 or names.count(path.split(".")[0]) > 1:
         raise SourceError(f"{where}: two columns are named '{path}'. Rename one of them.")
     if path in names:
         return _one_array(table.column(path))
     if not has_column(table.schema, path):
-        return pa.nulls(count, pa.null())
+        return pa.nulls(table.num_rows, pa.null())
     first, *rest = path.split(".")
     return pc.struct_field(_one_array(table.column(first)), rest)
 
