@@ -1,0 +1,86 @@
+"""The pool gives memory again only when nothing else refers to it."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from headrace.loading.pool import Pool
+
+INT64 = np.dtype(np.int64)
+
+
+def address(array) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def views(array):
+    return {
+        "itself": lambda: array,
+        "slice": lambda: array[3:],
+        "element view": lambda: array.reshape(-1)[5:6],
+        "other dtype": lambda: array.view(np.uint8),
+        "memoryview": lambda: memoryview(array),
+        "transposed": lambda: array.T,
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", ["itself", "slice", "element view", "other dtype", "memoryview", "transposed"]
+)
+def test_any_view_keeps_it(kind: str) -> None:
+    pool = Pool()
+    array = pool.allocate((1000, 3), INT64)
+    first = address(array)
+    kept = views(array)[kind]()
+    del array
+    assert address(pool.allocate((1000, 3), INT64)) != first
+    del kept
+    gc.collect()
+    again = [pool.allocate((1000, 3), INT64) for _ in range(2)]
+    assert first in {address(each) for each in again}
+
+
+def test_torch_tensors_keep_it() -> None:
+    torch = pytest.importorskip("torch")
+    pool = Pool()
+    array = pool.allocate((1000,), INT64)
+    first = address(array)
+    tensor = torch.from_numpy(array)[10:20]
+    del array
+    assert address(pool.allocate((1000,), INT64)) != first
+    del tensor
+    assert first in {address(each) for each in [pool.allocate((1000,), INT64) for _ in range(2)]}
+
+
+def test_dlpack_consumers_keep_it() -> None:
+    pool = Pool()
+    array = pool.allocate((1000,), INT64)
+    first = address(array)
+    other = np.from_dlpack(array)
+    del array
+    assert address(pool.allocate((1000,), INT64)) != first
+    assert address(other) == first
+
+
+def test_arrays_start_at_a_cache_line_and_are_writable() -> None:
+    pool = Pool()
+    for size in (1, 511, 512, 5000):
+        array = pool.allocate((size,), INT64)
+        array[:] = 7
+        assert array.shape == (size,)
+        assert array.flags.c_contiguous
+    assert address(pool.allocate((5000,), INT64)) % 64 == 0
+
+
+def test_a_consumer_that_keeps_everything_owns_it() -> None:
+    pool = Pool(keep=4)
+    kept = [pool.allocate((1000,), INT64) for _ in range(20)]
+    assert len({address(array) for array in kept}) == 20
+    assert sum(len(blocks) for blocks in pool._blocks.values()) == 4
+
+
+def test_empty_arrays() -> None:
+    assert Pool().allocate((0, 5), INT64).shape == (0, 5)

@@ -1,0 +1,236 @@
+"""Threads end, memory is given back, and an exception arrives with the positions that caused it."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import psutil
+import pytest
+
+from headrace.errors import LoaderError
+from headrace.loading import Loader, Ragged, Rows, Scalar
+from headrace.loading.prefetch import Failure, Prefetcher
+from headrace.testing import Counting
+
+
+def loader_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("headrace-loader")]
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left():
+    assert not loader_threads()
+    yield
+    gc.collect()
+    assert not loader_threads()
+
+
+class Broken(Counting):
+    """Fails at one index."""
+
+    def gather(self, indices, keys):
+        if 77 in indices:
+            raise ValueError("row 77 is bad")
+        return super().gather(indices, keys)
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3])
+def test_an_exception_arrives_in_order_with_its_positions(threads: int) -> None:
+    loader = Loader(Broken(100), batch_size=10, threads=threads, rank=0, world_size=1)
+    iterator = iter(loader)
+    assert [next(iterator)["index"][0] for _ in range(7)] == [0, 10, 20, 30, 40, 50, 60]
+    message = r"epoch 0, step 7, positions \[70, 80\) of rank 0: ValueError: row 77 is bad"
+    with pytest.raises(LoaderError, match=message) as info:
+        next(iterator)
+    assert isinstance(info.value.__cause__, ValueError)
+    assert not loader_threads()
+    assert loader.state_dict()["position"] == 70
+
+
+def test_an_iterator_is_over_after_an_exception() -> None:
+    iterator = iter(Loader(Broken(100), batch_size=100))
+    with pytest.raises(LoaderError):
+        next(iterator)
+    assert list(iterator) == []
+
+
+def test_breaking_out_ends_the_threads() -> None:
+    for _ in Loader(Counting(100_000), batch_size=10):
+        assert loader_threads()
+        break
+    assert not loader_threads()
+
+
+def test_an_exception_in_the_loop_ends_the_threads() -> None:
+    def train() -> None:
+        for _ in Loader(Counting(100_000), batch_size=10):
+            raise RuntimeError("the model is bad")
+
+    with pytest.raises(RuntimeError):
+        train()
+    gc.collect()
+    assert not loader_threads()
+
+
+def test_an_abandoned_iterator_frees_its_memory() -> None:
+    loader = Loader(Counting(100_000), batch_size=10)
+    iterator = iter(loader)
+    next(iterator)
+    pool = weakref.ref(loader._pass.maker.pool)
+    dead = weakref.ref(iterator)
+    del iterator
+    loader._pass = None
+    gc.collect()
+    assert dead() is None
+    assert pool() is None
+
+
+def test_an_iterator_in_a_cycle_is_collected() -> None:
+    cycle: list = [iter(Loader(Counting(100_000), batch_size=10))]
+    cycle.append(cycle)
+    next(cycle[0])
+    del cycle
+    gc.collect()
+    assert not loader_threads()
+
+
+def test_a_full_pass_ends_the_threads() -> None:
+    loader = Loader(Counting(100), batch_size=10, threads=4)
+    iterator = iter(loader)
+    assert len(list(iterator)) == 10
+    assert not loader_threads()
+    with pytest.raises(StopIteration):
+        next(iterator)
+
+
+def test_close_may_be_called_twice() -> None:
+    iterator = iter(Loader(Counting(100), batch_size=10))
+    next(iterator)
+    iterator.close()
+    iterator.close()
+    assert list(iterator) == []
+
+
+def run(code: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, **options)
+
+
+def test_interpreter_exit_with_a_live_iterator() -> None:
+    code = (
+        "from headrace.loading import Loader\nfrom headrace.testing import Counting\n"
+        "iterator = iter(Loader(Counting(1 << 40), batch_size=1000, threads=4))\n"
+        "next(iterator)\nprint('done')\n"
+    )
+    finished = run(code)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "done\n", "")
+
+
+def test_ctrl_c_ends_a_loop_that_waits() -> None:
+    code = (
+        "import threading, time\nfrom headrace.loading import Loader\nfrom headrace.testing import Counting\n"
+        "class Slow(Counting):\n"
+        "    def gather(self, indices, keys):\n"
+        "        time.sleep(0.3)\n"
+        "        return super().gather(indices, keys)\n"
+        "print('ready', flush=True)\n"
+        "try:\n"
+        "    for batch in Loader(Slow(1 << 40), batch_size=1000):\n"
+        "        pass\n"
+        "except KeyboardInterrupt:\n"
+        "    print('threads', threading.active_count())\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (0, "threads 1\n", "")
+
+
+def wide_rows(rows: int) -> Rows:
+    offsets = np.arange(rows + 1) * 20
+    values = np.zeros(offsets[-1], np.uint16)
+    return Rows(
+        [Scalar("user", [np.zeros(rows, np.uint32)]), Ragged("history", [offsets], [values], 50)],
+        [rows],
+        "wide",
+    )
+
+
+def test_memory_does_not_grow_over_twenty_epochs() -> None:
+    loader = Loader(wide_rows(20_000), batch_size=512, shuffle="global")
+    process = psutil.Process()
+    used = []
+    for _ in range(20):
+        for batch in loader:
+            batch["history"].sum()
+        del batch
+        gc.collect()
+        used.append(process.memory_info().rss)
+    assert used[-1] - used[3] < 8 << 20
+
+
+def test_what_the_consumer_keeps_is_never_written_again() -> None:
+    loader = Loader(wide_rows(5000), batch_size=256, shuffle="global", threads=3)
+    kept = [(batch["sample_id"], batch["sample_id"].copy(), batch["history_mask"]) for batch in loader]
+    assert all((array == copy).all() for array, copy, _ in kept)
+    blocks = [array.__array_interface__["data"][0] for _, _, array in kept]
+    assert len(set(blocks)) == len(blocks)
+
+
+def test_released_memory_is_used_again() -> None:
+    loader = Loader(wide_rows(20_000), batch_size=256, threads=1)
+    blocks = set()
+    for batch in loader:
+        blocks.add(batch["history"].__array_interface__["data"][0])
+    assert len(blocks) < 30
+    assert len(loader) == 79
+
+
+def test_prefetching_is_bounded() -> None:
+    made = []
+
+    def make(step: int) -> int:
+        made.append(step)
+        time.sleep(0.002)
+        return step
+
+    prefetcher = Prefetcher(make, 1000, threads=2, ahead=4)
+    assert [prefetcher.take() for _ in range(3)] == [0, 1, 2]
+    time.sleep(0.1)
+    assert len(made) <= 3 + 4 + 2
+    prefetcher.close()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001])
+def test_results_come_in_order_from_many_threads(seconds: float) -> None:
+    def make(step: int) -> int:
+        time.sleep(seconds * (step % 3))
+        return step
+
+    prefetcher = Prefetcher(make, 200, threads=5, ahead=3)
+    assert [prefetcher.take() for _ in range(200)] == list(range(200))
+    prefetcher.close()
+
+
+def test_a_failure_stops_later_work() -> None:
+    def make(step: int) -> int:
+        if step == 5:
+            raise KeyError(step)
+        return step
+
+    prefetcher = Prefetcher(make, 100, threads=2, ahead=50)
+    results = [prefetcher.take() for _ in range(6)]
+    assert results[:5] == [0, 1, 2, 3, 4]
+    assert isinstance(results[5], Failure)
+    prefetcher.close()

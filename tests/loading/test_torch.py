@@ -1,0 +1,217 @@
+"""PyTorch: tensors, map-style datasets, DataLoaders with workers, state."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from headrace.errors import LoaderError
+from headrace.loading import Label, Loader, Ragged, Rows, Scalar
+from headrace.testing import Counting, assert_batches_equal
+
+torch = pytest.importorskip("torch")
+
+from torch.utils.data import DataLoader  # noqa: E402
+
+from headrace.loading.torch import TorchConverter, TorchDataset  # noqa: E402
+
+
+def rows(layout: str = "padded") -> Rows:
+    offsets = np.array([0, 2, 3, 3, 6])
+    return Rows(
+        [
+            Scalar("user", [np.arange(4, dtype=np.uint16)]),
+            Ragged("tags", [offsets], [np.arange(1, 7, dtype=np.uint8)], 3),
+            Label("click", [np.array([0, 1, 0, 1], np.float32)]),
+        ],
+        [4],
+        "rows",
+        layout=layout,
+    )
+
+
+def test_tensors_share_the_memory_of_the_gathered_arrays() -> None:
+    arrays = {}
+
+    def keep(batch, keys):
+        arrays.update(batch)
+        return batch
+
+    (batch,) = Loader(rows(), batch_size=4, output="torch", transform=keep)
+    assert {name: tensor.dtype for name, tensor in batch.items()} == {
+        "user": torch.int64,
+        "tags": torch.int64,
+        "tags_mask": torch.bool,
+        "tags_lengths": torch.int32,
+        "click": torch.float32,
+        "sample_id": torch.int64,
+    }
+    for name, tensor in batch.items():
+        assert tensor.data_ptr() == arrays[name].__array_interface__["data"][0]
+
+
+def test_values_equal_those_of_numpy() -> None:
+    options = {"batch_size": 3, "shuffle": "global", "last": "pad"}
+    for tensors, arrays in zip(
+        Loader(rows(), output="torch", **options), Loader(rows(), **options), strict=True
+    ):
+        assert_batches_equal({name: tensor.numpy() for name, tensor in tensors.items()}, arrays)
+
+
+def test_a_device_moves_tensors_of_groups_too() -> None:
+    (batch,) = Loader(rows(), batch_size=4, output="torch", device="meta", group=True)
+    assert batch["inputs"]["user"].device.type == "meta"
+    assert batch["targets"]["click"].shape == (4,)
+
+
+def test_pinning_is_asked_for_only_where_there_is_an_accelerator(monkeypatch) -> None:
+    with pytest.raises(LoaderError, match="pin_memory=True needs an accelerator"):
+        Loader(rows(), batch_size=4, output="torch", pin_memory=True)
+    assert not TorchConverter("cpu", None).pin
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self + 0)
+    assert TorchConverter("cuda", None).pin
+    assert not TorchConverter(None, None).pin
+    loader = Loader(rows(), batch_size=4, output="torch", pin_memory=True, group=True)
+    assert next(iter(loader))["inputs"]["user"].tolist() == [0, 1, 2, 3]
+
+
+def test_map_style_dataset() -> None:
+    dataset = TorchDataset(rows())
+    assert len(dataset) == 4
+    sample = dataset[1]
+    assert sample["user"] == 1
+    assert sample["tags"].tolist() == [3, 0, 0]
+    assert dataset[-1]["user"] == 3
+    assert [each["user"].item() for each in dataset.__getitems__([3, 0])] == [3, 0]
+    with pytest.raises(IndexError):
+        dataset[4]
+    with pytest.raises(IndexError):
+        dataset[-5]
+
+
+def test_map_style_dataset_of_a_jagged_space() -> None:
+    samples = TorchDataset(rows("jagged")).__getitems__([3, 2, 0])
+    assert [sample["tags"].tolist() for sample in samples] == [[4, 5, 6], [], [1, 2]]
+
+
+def stack(samples):
+    return {"sum": torch.stack([sample["tags"].sum() for sample in samples]), "many": len(samples)}
+
+
+def test_a_collate_function_of_the_users_own() -> None:
+    asked = []
+
+    class Watched(Rows):
+        def gather(self, indices, keys):
+            asked.append(len(indices))
+            return super().gather(indices, keys)
+
+    space = rows()
+    space.__class__ = Watched
+    batches = list(DataLoader(TorchDataset(space), batch_size=3, collate_fn=stack))
+    assert [batch["sum"].tolist() for batch in batches] == [[3, 3, 0], [15]]
+    assert asked == [3, 1], "a batch is gathered in one pass"
+    plain = next(iter(DataLoader(TorchDataset(rows()), batch_size=4)))
+    assert plain["tags"].shape == (4, 3)
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_map_style_dataset_in_worker_processes(context: str) -> None:
+    loader = DataLoader(TorchDataset(rows()), batch_size=1, num_workers=2, multiprocessing_context=context)
+    assert [batch["user"].item() for batch in loader] == [0, 1, 2, 3]
+
+
+def loader_of(size: int = 100, **options) -> Loader:
+    given = {"batch_size": 7, "shuffle": "global", "output": "torch", "seed": 3, **options}
+    return Loader(Counting(size), **given)
+
+
+@functools.cache
+def expected(epoch: int) -> list[list[int]]:
+    return [batch["index"].tolist() for batch in loader_of(epoch=epoch)]
+
+
+WORKERS = [
+    {"num_workers": 0},
+    {"num_workers": 2, "multiprocessing_context": "fork"},
+    {"num_workers": 2, "multiprocessing_context": "spawn", "persistent_workers": True, "prefetch_factor": 2},
+]
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=["threads", "fork", "spawn, persistent"])
+def test_dataloader_gives_the_loaders_batches_in_order(workers) -> None:
+    dataloader = loader_of().as_torch_dataloader(**workers)
+    assert isinstance(dataloader, DataLoader)
+    assert len(dataloader) == 15
+    for epoch in range(3):
+        assert [batch["index"].tolist() for batch in dataloader] == expected(epoch)
+        assert dataloader.loader.epoch == epoch + 1
+
+
+@pytest.mark.parametrize("workers", WORKERS[:2], ids=["threads", "fork"])
+def test_dataloader_state_is_what_was_delivered(workers) -> None:
+    dataloader = loader_of().as_torch_dataloader(**workers)
+    iterator = iter(dataloader)
+    for _ in range(4):
+        next(iterator)
+    state = dataloader.state_dict()
+    assert state["position"] == 28
+    assert next(iterator)["index"].tolist() == expected(0)[4]
+    resumed = loader_of().as_torch_dataloader(**workers)
+    resumed.load_state_dict(state)
+    assert [batch["index"].tolist() for batch in resumed] == expected(0)[4:]
+    assert [batch["index"].tolist() for batch in resumed] == expected(1)
+
+
+def test_a_state_that_is_loaded_ends_a_pass_of_workers() -> None:
+    dataloader = loader_of().as_torch_dataloader(num_workers=1, multiprocessing_context="fork")
+    iterator = iter(dataloader)
+    next(iterator)
+    dataloader.load_state_dict(dataloader.state_dict())
+    with pytest.raises(LoaderError, match="go on with a new iter"):
+        next(iterator)
+
+
+def test_trainers_set_the_epoch_through_the_sampler() -> None:
+    dataloader = loader_of().as_torch_dataloader()
+    dataloader.sampler.set_epoch(2)
+    assert next(iter(dataloader))["index"].tolist() == expected(2)[0]
+    dataloader.set_epoch(1)
+    assert next(iter(dataloader))["index"].tolist() == expected(1)[0]
+
+
+def test_leaving_early_starts_over() -> None:
+    dataloader = loader_of().as_torch_dataloader()
+    for _ in range(2):
+        for batch in dataloader:
+            assert batch["index"].tolist() == expected(0)[0]
+            break
+
+
+def test_the_end_is_known_at_the_last_batch() -> None:
+    dataloader = loader_of().as_torch_dataloader()
+    assert [dataloader.end_of_dataloader for _ in dataloader] == [False] * 14 + [True]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(LoaderError, match="needs a loader with output='torch'"):
+        Loader(Counting(3), batch_size=1).as_torch_dataloader()
+    with pytest.raises(LoaderError, match="num_workers=-1"):
+        loader_of().as_torch_dataloader(num_workers=-1)
+
+
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
+def test_stateful_dataloader_of_torchdata_keeps_our_state() -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    source = loader_of()
+    outer = stateful.StatefulDataLoader(source, batch_size=None)
+    iterator = iter(outer)
+    for _ in range(4):
+        next(iterator)
+    state = outer.state_dict()
+    resumed = stateful.StatefulDataLoader(loader_of(), batch_size=None)
+    resumed.load_state_dict(state)
+    assert [batch["index"].tolist() for batch in resumed] == expected(0)[4:]
