@@ -170,6 +170,8 @@ class TableFile:
 
 def _with_unchecked_text(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the batch with its text as binary: whether it is UTF-8 is judged row by row later."""
+    if not batch.num_columns:
+        return batch
     unchecked = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
     arrays = [
         array.view(unchecked[array.type]) if array.type in unchecked else array for array in batch.columns
