@@ -111,15 +111,16 @@ def _claim(folder: Path, fingerprint: str) -> None:
 
 
 def _grouped(blocks: Iterator[Block], part_bytes: int) -> Iterator[list[Block]]:
+    """Yield the blocks of each part; a source without a row is one part of no rows."""
     group: list[Block] = []
-    size = 0
+    size, groups = 0, 0
     for block in blocks:
         group.append(block)
         size += block.nbytes
         if size >= part_bytes:
             yield group
-            group, size = [], 0
-    if group:
+            group, size, groups = [], 0, groups + 1
+    if group or groups == 0:
         yield group
 
 
