@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,9 +69,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove what a killed writer left below ``folder``."""
-    for path in folder.rglob(f"*{TEMPORARY_SUFFIX}"):
-        path.unlink(missing_ok=True)
+    """Remove what a killed writer left below ``folder``: files, and folders that were to appear whole."""
+    for path in list(folder.rglob(f"*{TEMPORARY_SUFFIX}")):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def checksum(path: Path) -> str:
