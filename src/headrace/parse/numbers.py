@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headrace.arrays import ALL_VALID, Texts, numbers_of, texts_of, validity
+from headrace.errors import SourceError
 from headrace.kernels import fields
 from headrace.parse.faults import Faults, shown
 from headrace.parse.lists import as_strings
@@ -58,6 +59,11 @@ def _values(
         present &= valid
     if pa.types.is_null(array.type):
         return np.zeros(len(array)), np.zeros(len(array), bool), Faults()
+    if pa.types.is_temporal(array.type):
+        raise SourceError(
+            f"{name} holds {array.type} values, expected numbers. "
+            'Declare the column with kind = "time" or "categorical", or name another one.'
+        )
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         values = numbers_of(array).astype(np.float64)
         values[~present] = 0.0
