@@ -61,7 +61,7 @@ def _from_temporal(
     array: pa.Array, timezone: str | None
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
     if pa.types.is_timestamp(array.type) and array.type.tz is None and timezone is not None:
-        array = pc.assume_timezone(array.cast(pa.timestamp("us"), safe=False), timezone)
+        array = _in_zone(array.cast(pa.timestamp("us"), safe=False), timezone)
     kind = pa.timestamp("us", tz=getattr(array.type, "tz", None))
     micros = array.cast(kind, safe=False)
     present = _present(array)
@@ -116,6 +116,8 @@ def _from_texts(
         values[whole], kept, wrong = _from_integers(exact, name, unit)
         valid[whole] = kept
         faults.extend(wrong, whole)
+    for row in np.flatnonzero(valid & (kinds == fields.UNUSUAL)):
+        values[row] = _exact(array[row].as_py(), int(values[row]), unit)
     words = np.flatnonzero(present & (kinds == fields.NO_NUMBER))
     if len(words):
         values[words], valid[words] = _from_iso(array.take(pa.array(words)), timezone)
@@ -129,6 +131,15 @@ def _from_texts(
     return values, valid, faults
 
 
+def _exact(text: str, rounded: int, unit: Unit) -> int:
+    """Return the microseconds of an integer of any length, which a float would round; else ``rounded``."""
+    try:
+        number = int(text)
+    except ValueError:
+        return rounded
+    return number // 1000 if unit == "ns" else number * _PER_UNIT[unit]
+
+
 def _from_iso(array: pa.Array, timezone: str | None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Read ISO 8601 texts without nulls; what is none is not valid."""
     for kind in (_ZONED, pa.timestamp("us")):
@@ -137,9 +148,24 @@ def _from_iso(array: pa.Array, timezone: str | None) -> tuple[NDArray[np.int64],
         except pa.ArrowInvalid:
             continue
         if kind is not _ZONED and timezone is not None:
-            parsed = pc.assume_timezone(parsed, timezone, ambiguous="earliest", nonexistent="earliest")
+            parsed = _in_zone(parsed, timezone)
         return numbers_of(parsed.view(pa.int64())).copy(), np.ones(len(array), bool)
     return _one_by_one(array, lambda text: datetime.datetime.fromisoformat(text.strip()), timezone)
+
+
+def _in_zone(local: pa.Array, timezone: str) -> pa.Array:
+    """Return timestamps (us) without a zone as those of a zone.
+
+    A time that comes twice is the earlier one; one that is skipped is counted with the
+    offset before the gap, as Python's ``fold=0`` has it (PEP 495).
+    """
+    try:
+        return pc.assume_timezone(local, timezone, ambiguous="earliest", nonexistent="raise")
+    except pa.ArrowInvalid:
+        zone = _zone(timezone)
+        moments = [None if one is None else one.replace(tzinfo=zone) for one in local.to_pylist()]
+        exact = [None if moment is None else (moment - _EPOCH) // _MICROSECOND for moment in moments]
+        return pa.array(exact, pa.int64()).view(_ZONED)
 
 
 def _from_format(
