@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.dataset.dataset import Dataset
 from headrace.errors import CorpusError
 from headrace.fit.vocabulary import Vocabulary
+from headrace.text import Tokens, tokenize
 from headrace.word2vec import Corpus
 from headrace.word2vec.corpus import as_corpus
 
@@ -28,21 +31,6 @@ def ids_of(corpus: Corpus) -> list[list[int]]:
     ]
 
 
-class Table:
-    """The part of a Dataset that a corpus reads."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
-        self.column_names = table.column_names
-
-    def with_format(self, kind: str) -> Table:
-        assert kind == "arrow"
-        return self
-
-    def __getitem__(self, rows: slice) -> pa.Table:
-        return self.table
-
-
 @pytest.mark.parametrize(
     "source",
     [
@@ -55,7 +43,7 @@ class Table:
         pa.array(IDS, pa.list_(pa.uint16())),
         pa.array([[9], *IDS], pa.list_(pa.int64()))[1:],
         pa.chunked_array([IDS[:2], IDS[2:]], pa.list_(pa.uint32())),
-        Table(pa.table({"input_ids": IDS})),
+        Dataset.from_arrow(pa.table({"input_ids": IDS})),
         Corpus.from_arrays(np.array([2, 3, 2, 4, 2, 1], np.uint8), [0, 3, 3, 5, 6]),
     ],
 )
@@ -67,8 +55,32 @@ def test_every_form_of_a_corpus_is_the_same(source: object) -> None:
     assert corpus.counts(5).tolist() == [0, 1, 3, 1, 1]
 
 
+def test_a_selection_of_a_dataset() -> None:
+    dataset = Dataset.from_arrow(pa.table({"input_ids": IDS})).select([3, 0])
+    assert ids_of(as_corpus(dataset, VOCABULARY)) == [[1], [2, 3, 2]]
+
+
+def test_a_token_store_on_disk_is_cut_at_sentences(tmp_path: Path) -> None:
+    texts = ["The cat sat. Dogs ran!", "Was it so? It was. Nobody saw them."]
+    vocabulary = Vocabulary.fit(re.findall(r"\w+", " ".join(texts)))
+
+    def words(text: str) -> dict[str, list[object]]:
+        matches = list(re.finditer(r"\w+", text))
+        return {
+            "input_ids": vocabulary[[match.group() for match in matches]],
+            "offsets": [match.span() for match in matches],
+        }
+
+    store = tokenize(texts, words, tmp_path / "store", sentences=True, vocab_size=len(vocabulary))
+    expected = [["The", "cat", "sat"], ["Dogs", "ran"], ["Was", "it", "so"], ["It", "was"]]
+    expected.append(["Nobody", "saw", "them"])
+    for source in (store, Tokens.open(tmp_path / "store")):
+        corpus = as_corpus(source, vocabulary)
+        assert ids_of(corpus) == vocabulary[expected]
+
+
 def test_another_column_and_its_nearest_name() -> None:
-    table = Table(pa.table({"words": SENTENCES}))
+    table = Dataset.from_arrow(pa.table({"words": SENTENCES}))
     assert ids_of(as_corpus(table, VOCABULARY, column="words")) == IDS
     with pytest.raises(CorpusError, match=r"no column 'wrods'. Did you mean 'words'"):
         as_corpus(table, VOCABULARY, column="wrods")

@@ -8,10 +8,10 @@ offsets      0              3      5
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +19,18 @@ import xxhash
 from numpy.typing import ArrayLike, NDArray
 
 from headrace.arrays import list_borders, numbers_of
+from headrace.dataset.dataset import Dataset
 from headrace.errors import CorpusError, did_you_mean
 from headrace.fit.vocabulary import Vocabulary
 from headrace.kernels.skipgram import count_tokens
 
 COLUMN = "input_ids"
+STARTS = "sentence_starts"
+"""The columns of a token store: ids, and the places in each document at which sentences begin."""
 
 
-@runtime_checkable
 class TokenStore(Protocol):
-    """Documents of token ids over shards: what ``headrace.text`` opens; sentences are optional."""
+    """Documents of token ids over shards: what ``headrace.text`` opens."""
 
     @property
     def values(self) -> tuple[NDArray[Any], ...]:
@@ -48,16 +50,6 @@ class TokenStore(Protocol):
     @property
     def fingerprint(self) -> str:
         """Digest of the tokens."""
-        ...
-
-
-@runtime_checkable
-class ArrowColumns(Protocol):
-    """A table of named Arrow columns: a ``Dataset``."""
-
-    @property
-    def column_names(self) -> list[str]:
-        """The columns' names."""
         ...
 
 
@@ -133,6 +125,30 @@ class Corpus:
         if pa.types.is_integer(column.type.value_type):
             return cls(tuple(_arrow_shard(chunk) for chunk in chunks))
         return cls.from_sentences(column, vocabulary)
+
+    @classmethod
+    def from_dataset(cls, dataset: Dataset, vocabulary: Vocabulary, column: str = COLUMN) -> Corpus:
+        """Take a column of a dataset: lists of word ids as they are, lists of words encoded.
+
+        A row is a sentence; where a token store says at which tokens sentences start, they are.
+
+        Raises:
+            CorpusError: There is no such column, or it holds neither.
+        """
+        if column not in dataset.column_names:
+            raise CorpusError(
+                f"the dataset has no column '{column}'.{did_you_mean(column, dataset.column_names)}"
+                " Name the column of sentences: SkipGram(dataset, vocabulary, column=...)."
+            )
+        table = dataset.to_arrow()
+        corpus = cls.from_arrow(table.column(column), vocabulary)
+        if column != COLUMN or STARTS not in dataset.column_names:
+            return replace(corpus, digest=f"{dataset.fingerprint}-{column}")
+        starts = table.column(STARTS).chunks
+        shards = [
+            _cut(shard, *list_borders(chunk)) for shard, chunk in zip(corpus.shards, starts, strict=True)
+        ]
+        return cls(tuple(shards), f"{dataset.fingerprint}-{STARTS}")
 
     @classmethod
     def from_tokens(cls, tokens: TokenStore) -> Corpus:
@@ -215,22 +231,13 @@ def as_corpus(source: Any, vocabulary: Vocabulary, column: str = COLUMN) -> Corp
     """
     if isinstance(source, Corpus):
         return source
-    if isinstance(source, TokenStore):
-        return Corpus.from_tokens(source)
-    if isinstance(source, ArrowColumns):
-        return Corpus.from_arrow(_column_of(source, column), vocabulary)
+    if isinstance(source, Dataset):
+        return Corpus.from_dataset(source, vocabulary, column)
     if isinstance(source, pa.Array | pa.ChunkedArray):
         return Corpus.from_arrow(source, vocabulary)
+    if hasattr(source, "values") and hasattr(source, "offsets"):
+        return Corpus.from_tokens(source)
     return Corpus.from_sentences(source, vocabulary)
-
-
-def _column_of(dataset: Any, column: str) -> pa.ChunkedArray:
-    if column not in dataset.column_names:
-        raise CorpusError(
-            f"the dataset has no column '{column}'.{did_you_mean(column, dataset.column_names)}"
-            " Name the column of sentences: SkipGram(dataset, vocabulary, column=...)."
-        )
-    return dataset.with_format("arrow")[:].column(column)
 
 
 def _arrow_lists(sentences: Sentences) -> pa.Array:
@@ -256,6 +263,12 @@ def _arrow_shard(array: pa.Array) -> Shard:
     if values.null_count:
         raise CorpusError(f"{values.null_count} word ids of the corpus are null; give UNKNOWN's id instead.")
     return _shard(numbers_of(values), offsets)
+
+
+def _cut(shard: Shard, offsets: NDArray[np.int64], starts: pa.Array) -> Shard:
+    """Cut documents into sentences, at places that are counted in each document."""
+    begins = np.repeat(shard.offsets[:-1], np.diff(offsets))
+    return Shard(shard.ids, np.union1d(shard.offsets, begins + numbers_of(starts)))
 
 
 def _shard(ids: NDArray[np.integer[Any]], offsets: ArrayLike) -> Shard:
