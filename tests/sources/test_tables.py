@@ -211,7 +211,7 @@ def test_pairs(tmp_path: Path) -> None:
     ],
 )
 def test_types_that_do_not_fit(array: pa.Array, kind: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="one.arrow: column 'c'") as error:
+    with pytest.raises(SourceError, match=r"one.arrow: column 'c'") as error:
         one_column(array, kind, tmp_path)
     assert message in str(error.value)
 
@@ -251,7 +251,7 @@ def test_no_rows(read: Callable[..., Any], way: str) -> None:
 
 def test_two_columns_of_one_name(read: Callable[..., Any]) -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    with pytest.raises(SourceError, match="two columns are named .a."):
+    with pytest.raises(SourceError, match=r"two columns are named .a."):
         read(arrow(table), [Column("a", "text")], format="arrow")
 
 
