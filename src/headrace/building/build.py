@@ -29,13 +29,14 @@ from headrace.building.writing import write_shards
 from headrace.dataset.fitted import fitted_details, fitted_files, save_fitted
 from headrace.dataset.layout import WORK, safe_name
 from headrace.dataset.manifest import MANIFEST_NAME, Manifest, read_manifest
+from headrace.dataset.shard import FileEntry
 from headrace.dataset.splits import DatasetDict, load_from_disk
 from headrace.encoding.rows import Rows
 from headrace.encoding.split import OUTSIDE, split_of_file
 from headrace.encoding.tables import JoinedTable
 from headrace.engine.local import default_threads
 from headrace.errors import BuildError, StoreError
-from headrace.sources import Reader, open_source
+from headrace.sources import BadRow, Reader, open_source
 from headrace.spec import FileSplit, Spec
 
 
@@ -174,8 +175,7 @@ class _Build:
         fitted = fit(rowset, observed_until)
         save_fitted(staging, fitted)
         splits = write_shards(rowset, fitted, staging, self.settings, labels=True)
-        names = [file.name for file in self.readers[None].files]
-        quarantined = write_quarantines(staging, rowset.parts, names)
+        quarantined = self._write_quarantines(staging, rowset)
         accounting = rowset.accounting()
         check_accounting(accounting)
         details = {
@@ -184,6 +184,10 @@ class _Build:
             "spec_fingerprint": self.spec.fingerprint,
             "sources": self.sources,
             "rows": asdict(accounting),
+            "tables": {
+                name: {"read": len(table.part) + len(table.part.bad), "quarantined": len(table.bad)}
+                for name, table in self.tables.items()
+            },
             "fitted": fitted_details(fitted),
         }
         files = (*fitted_files(staging, fitted), *save_tables(staging, self.tables), *quarantined)
@@ -192,6 +196,15 @@ class _Build:
         )
         publish(self.out, manifest)
         return asdict(accounting)
+
+    def _write_quarantines(self, staging: Path, rowset: RowSet) -> list[FileEntry]:
+        sources: dict[str | None, list[BadRow]] = {None: [bad for rows in rowset.parts for bad in rows.bad]}
+        sources |= {name: table.bad for name, table in self.tables.items()}
+        return [
+            entry
+            for name, rows in sources.items()
+            for entry in write_quarantines(staging, rows, [f.name for f in self.readers[name].files], name)
+        ]
 
     def _rowset(self) -> RowSet:
         parsed = {plan.table: self._parse(plan) for plan in self.plans}

@@ -99,7 +99,7 @@ def encode(
         files_ = (
             *fitted_files(staging, fitted),
             *save_tables(staging, tables),
-            *write_quarantines(staging, parts, names),
+            *write_quarantines(staging, (bad for rows in parts for bad in rows.bad), names),
         )
         accounting = rowset.accounting()
         check_accounting(accounting)

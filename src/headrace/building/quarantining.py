@@ -1,27 +1,39 @@
-"""The bad rows of a build go to ``quarantine/``, one file for each source file that has any."""
+"""The bad rows of a build go to ``quarantine/``, one file for each source file that has any.
+
+quarantine/00000.jsonl          of the first file of the rows
+quarantine/tables/ad/00000.jsonl  of the first file of the joined table ``ad``
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from headrace.dataset.layout import QUARANTINE
+from headrace.dataset.layout import QUARANTINE, safe_name
 from headrace.dataset.shard import FileEntry
-from headrace.encoding.rows import Rows
 from headrace.sources import BadRow
 from headrace.sources.quarantine import QuarantinedRow, write_quarantine
 
 
-def write_quarantines(folder: Path, parts: Iterable[Rows], file_names: Sequence[str]) -> list[FileEntry]:
-    """Write the bad rows of all parts below ``folder``; return the files."""
+def write_quarantines(
+    folder: Path, rows: Iterable[BadRow], file_names: Sequence[str], table: str | None = None
+) -> list[FileEntry]:
+    """Write bad rows below ``folder``; return the files.
+
+    Args:
+        folder: The store, or where it is made.
+        rows: The bad rows of one source.
+        file_names: Names of its files, by number.
+        table: The joined table that the source is; None: the rows themselves.
+    """
     by_file: dict[int, list[BadRow]] = {}
-    for rows in parts:
-        for bad in rows.bad:
-            by_file.setdefault(bad.file, []).append(bad)
-    return [_write(folder, number, bad, file_names[number]) for number, bad in sorted(by_file.items())]
+    for bad in rows:
+        by_file.setdefault(bad.file, []).append(bad)
+    below = QUARANTINE if table is None else f"{QUARANTINE}/tables/{safe_name(table)}"
+    return [_write(folder, below, number, bad, file_names[number]) for number, bad in sorted(by_file.items())]
 
 
-def _write(folder: Path, number: int, rows: list[BadRow], file_name: str) -> FileEntry:
-    name = f"{QUARANTINE}/{number:05d}.jsonl"
+def _write(folder: Path, below: str, number: int, rows: list[BadRow], file_name: str) -> FileEntry:
+    name = f"{below}/{number:05d}.jsonl"
     write_quarantine(folder / name, [QuarantinedRow.of(bad, file_name) for bad in rows])
     return FileEntry.of(folder, name, rows=len(rows))

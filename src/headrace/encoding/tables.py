@@ -13,6 +13,7 @@ from headrace.fit.index import Index
 from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.part import Part
 from headrace.parse.readings import Ids, key_of
+from headrace.sources import BadRow
 
 
 class JoinedTable:
@@ -31,10 +32,16 @@ class JoinedTable:
         self.name = name
         self.part = part
         self._key = key_of(Ids(key))
-        codes = numbers_of(part.columns[self._key]) if self._key in part.columns else np.empty(0, np.uint32)
-        known = np.flatnonzero(codes != NULL_CODE)
+        faults = {fault.place: fault.bad for fault in reversed(part.faults)}
+        self.bad: list[BadRow] = sorted([*part.bad, *faults.values()], key=lambda bad: (bad.file, bad.row))
+        """Rows that cannot be read as declared, each once: no row is joined to them."""
+        codes = numbers_of(part.columns[self._key])
+        good = np.ones(len(part), bool)
+        good[list(faults)] = False
+        known = np.flatnonzero((codes != NULL_CODE) & good)
         values = part.dictionaries[self._key]
-        self._first_row = np.full(len(values), -1, np.int64)
+        self._first_row = np.full(len(values) + 1, -1, np.int64)
+        """The row of each code of the key; the last one is that of an absent key."""
         self._first_row[codes[known][::-1]] = known[::-1]
         self._index = Index.build(values)
         self._refuse_conflicts(codes, known)
@@ -52,7 +59,7 @@ class JoinedTable:
     def _rows(self, rows: Part) -> NDArray[np.int64]:
         """Return the table's row of each row, -1 where there is none."""
         found = self._index.find(rows.dictionaries[self._key])
-        by_code = np.append(np.where(found >= 0, self._first_row[found], -1), -1)
+        by_code = np.append(self._first_row[found], -1)
         codes = numbers_of(rows.columns[self._key]).astype(np.int64)
         result: NDArray[np.int64] = by_code[np.where(codes == NULL_CODE, len(by_code) - 1, codes)]
         return result
