@@ -17,6 +17,7 @@ from headrace.arrays import list_borders, numbers_of, validity
 from headrace.kernels.lookup import NULL_CODE
 from headrace.kernels.ragged import first_disorder
 from headrace.parse.faults import Faults
+from headrace.parse.numbers import in_float32
 from headrace.parse.readings import Ids, Numbers, Reading, TimeLists, Times, IdLists, key_of
 
 Columns = Mapping[str, pa.Array]
@@ -54,6 +55,24 @@ class Above:
         found.add(
             np.flatnonzero(small & present(self.reading, column)),
             lambda row: f"{self.reading.path} is {values[row]:g}; {self.purpose}",
+        )
+        return found
+
+
+@dataclass(frozen=True)
+class InFloat32:
+    """The number, where there is one, is finite as a float32, which is what a store holds."""
+
+    reading: Numbers
+
+    def faults(self, columns: Columns) -> Faults:
+        """Return the rows whose number would become infinite."""
+        column = columns[key_of(self.reading)]
+        values = numbers_of(column)
+        found = Faults()
+        found.add(
+            np.flatnonzero(~in_float32(values) & present(self.reading, column)),
+            lambda row: f"{self.reading.path} is {values[row]:g}, beyond float32",
         )
         return found
 
@@ -97,7 +116,7 @@ class Ordered:
         return verdicts
 
 
-Check = Present | Above | Ordered
+Check = Present | Above | InFloat32 | Ordered
 
 
 def readings_of(check: Check) -> tuple[Reading, ...]:

@@ -15,6 +15,7 @@ from headrace.kernels import fields
 from headrace.parse.faults import Faults, shown
 from headrace.parse.lists import as_strings
 
+LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 Dtype = Literal["int", "float"]
 Nan = Literal["bad", "missing"]
 
@@ -106,6 +107,12 @@ def _parsed(texts: Texts, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     chosen = as_strings(Texts(texts.data, texts.begins[rows], texts.ends[rows], ALL_VALID))
     parsed: NDArray[np.float64] = pc.cast(chosen, pa.float64()).to_numpy()
     return parsed
+
+
+def in_float32(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which numbers are finite as a float32, bool [n]."""
+    inside: NDArray[np.bool_] = np.abs(values) <= LARGEST_FLOAT32
+    return inside
 
 
 def read_flags(array: pa.Array, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_], Faults]:

@@ -26,7 +26,7 @@ from headrace.parse import readings
 from headrace.parse.faults import Faults, shown
 from headrace.parse.interner import Interner
 from headrace.parse.lists import as_strings, cut_list, cut_pairs, cut_texts, rows_of
-from headrace.parse.numbers import judge, read_flags, read_numbers
+from headrace.parse.numbers import in_float32, judge, read_flags, read_numbers
 from headrace.parse.times import read_times
 
 Typed = tuple[pa.Array, Faults]
@@ -76,7 +76,7 @@ def _pairs(
         offsets, elements = cut_texts(texts_of(array), reading.separator)
         values, weight_texts, _ = cut_pairs(elements, reading.pair_separator)
         numbers, kinds = judge(weight_texts)
-        wrong = np.flatnonzero((kinds == fields.NO_NUMBER) | ~np.isfinite(numbers))
+        wrong = np.flatnonzero((kinds == fields.NO_NUMBER) | ~in_float32(numbers))
         faults = _pair_faults(reading, as_strings(elements), offsets, wrong)
         return offsets, values, numbers, validity(array), faults
     offsets, structs, valid = cut_list(array, reading.separator)
@@ -84,7 +84,7 @@ def _pairs(
         return offsets, pa.array([], pa.large_string()), np.empty(0), valid, Faults()
     keys, raw = structs.flatten()
     numbers, present, number_faults = read_numbers(raw, reading.path, "float", "bad")
-    faults = _pair_faults(reading, raw, offsets, np.flatnonzero(~present))
+    faults = _pair_faults(reading, raw, offsets, np.flatnonzero(~present | ~in_float32(numbers)))
     return offsets, keys, numbers, valid, faults
 
 
@@ -125,9 +125,11 @@ def _(reading: readings.Vectors, array: pa.Array, interner: Interner) -> Typed:
         np.flatnonzero(wrong),
         lambda row: f"{reading.path} has {lengths[row]} numbers, expected {reading.dim}",
     )
-    broken = np.setdiff1d(rows_of(np.flatnonzero(~present), offsets), np.flatnonzero(wrong))
-    faults.add(broken, lambda row: f"{reading.path} holds what is no finite number")
+    broken = rows_of(np.flatnonzero(~present | ~in_float32(numbers)), offsets)
+    broken = np.setdiff1d(broken, np.flatnonzero(wrong))
+    faults.add(broken, lambda row: f"{reading.path} holds what is no finite float32")
     whole = given & ~wrong
+    whole[broken] = False
     values = np.zeros((len(array), reading.dim), np.float32)
     values[whole] = numbers[np.repeat(whole, lengths)].reshape(-1, reading.dim)
     column = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), reading.dim)
