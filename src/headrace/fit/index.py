@@ -20,8 +20,9 @@ NULL = -2
 class Index:
     """A hash index over texts; the arrays are those of ``headrace.kernels.lookup``."""
 
-    slots: NDArray[np.int32]
-    keys: NDArray[np.int64]
+    integers: NDArray[np.int64]
+    integer_codes: NDArray[np.int32]
+    texts: NDArray[np.int64]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int32]
     arena: NDArray[np.uint8]
@@ -29,25 +30,47 @@ class Index:
     @classmethod
     def build(cls, values: pa.Array) -> Index:
         """Index different texts, large_string [n], by their place."""
-        texts = texts_of(values)
-        slots = np.full(max(4, 1 << (2 * len(values) - 1).bit_length()) if len(values) else 4, -1, np.int32)
-        keys, starts = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-        lookup.key_texts(texts.data, texts.begins, texts.ends, keys, starts)
-        lookup.fill_slots(slots, keys, len(values))
-        return cls(slots, keys, starts, (texts.ends - texts.begins).astype(np.int32), texts.data)
+        view = texts_of(values)
+        whole = int(lookup.count_integers(view.data, view.begins, view.ends))
+        integers = np.full(slots_for(whole), lookup.FREE, np.int64)
+        codes = np.zeros(len(integers), np.int32)
+        texts = np.zeros(slots_for(len(view) - whole), np.int64)
+        lookup.index_texts(view.data, view.begins, view.ends, integers, codes, texts)
+        return cls.over(values, integers, codes, texts)
+
+    @classmethod
+    def over(
+        cls, values: pa.Array, integers: NDArray[np.int64], codes: NDArray[np.int32], texts: NDArray[np.int64]
+    ) -> Index:
+        """Return the index whose slots were made before."""
+        view = texts_of(values)
+        lengths = (view.ends - view.begins).astype(np.int32)
+        return cls(integers, codes, texts, view.begins.astype(np.int64, copy=False), lengths, view.data)
 
     def find(self, array: pa.Array) -> NDArray[np.int64]:
         """Return the place of each element, int64 [n]; -1 where it is absent, -2 where it is null."""
         codes = np.empty(len(array), np.int64)
-        table = (self.slots, self.keys, self.starts, self.lengths, self.arena)
+        table = (
+            self.integers,
+            self.integer_codes,
+            self.texts,
+            self.starts,
+            self.lengths,
+            self.arena,
+        )
         if pa.types.is_null(array.type):
             codes.fill(NULL)
         elif pa.types.is_integer(array.type):
             lookup.find_integers(numbers_of(array), validity(array), codes, *table)
         else:
-            texts = texts_of(array)
-            lookup.find_texts(texts.data, texts.begins, texts.ends, texts.valid, codes, *table)
+            view = texts_of(array)
+            lookup.find_texts(view.data, view.begins, view.ends, view.valid, codes, *table)
         return codes
+
+
+def slots_for(entries: int) -> int:
+    """Return the slots of a table of so many entries: a power of two, at most half of them taken."""
+    return max(4, 1 << (2 * entries - 1).bit_length()) if entries else 4
 
 
 def buckets_of(texts: pa.Array, buckets: int, seed: int = 0) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """A vocabulary on disk: ``NAME.arrow`` is the table for people, ``NAME.index.arrow`` the index for machines.
 
     NAME.arrow         value string (null for reserved ids), id uint64, count int64, kind string
-    NAME.index.arrow   one row of lists: slots int32, keys int64, starts int64 (see kernels.lookup)
+    NAME.index.arrow   one row of lists: integers int64, integer_codes int32, texts int64 (see kernels.lookup)
 
 Both are memory-mapped when loaded. The rules lie in the table's schema
 metadata. The counts of all rows add up to the values seen.
@@ -19,10 +19,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace import disk
-from headrace.arrays import numbers_of, texts_of
+from headrace.arrays import numbers_of
 from headrace.errors import StoreError
 from headrace.fit.index import Index
 from headrace.fit.rules import Rules
+from headrace.kernels.lookup import FREE
 
 _RULES_KEY = b"headrace.rules"
 _TABLE = pa.schema(
@@ -82,7 +83,7 @@ def _write_table(path: Path, table: pa.Table) -> None:
         writer.write_table(table.combine_chunks())
 
 
-_INDEX_ARRAYS = ("slots", "keys", "starts")
+_INDEX_ARRAYS = ("integers", "integer_codes", "texts")
 
 
 def read(path: Path) -> Tables:
@@ -99,24 +100,24 @@ def read(path: Path) -> Tables:
             table["value"].chunk(0).slice(rules.first_id, len(table) - rules.first_id - rules.unknown_buckets)
         )
         counts = numbers_of(table["count"].chunk(0))
-        slots, keys, starts = (numbers_of(index[name].chunk(0).values) for name in _INDEX_ARRAYS)
-        texts = texts_of(values)
-        lengths = (texts.ends - texts.begins).astype(np.int32)
-        _check_index(slots, keys, starts, lengths, len(texts.data))
+        integers, codes, texts = (numbers_of(index[name].chunk(0).values) for name in _INDEX_ARRAYS)
+        _check_index(integers, codes, texts, len(values))
+        found = Index.over(values, integers, codes, texts)
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise StoreError(f"{path}: not a saved vocabulary ({error}). Build the store again.") from None
-    return Tables(values, counts, Index(slots, keys, starts, lengths, texts.data), rules)
+    return Tables(values, counts, found, rules)
 
 
 def _check_index(
-    slots: NDArray[Any], keys: NDArray[Any], starts: NDArray[Any], lengths: NDArray[Any], text_bytes: int
+    integers: NDArray[np.int64], codes: NDArray[np.int32], texts: NDArray[np.int64], size: int
 ) -> None:
     """Refuse an index that would lead a look-up outside its arrays or into an endless probe."""
-    size = len(lengths)
-    whole = len(slots) > 0 and len(slots) & (len(slots) - 1) == 0 and len(keys) == len(starts) == size
-    if not whole or np.count_nonzero(slots >= 0) != size or 2 * size > len(slots):
-        raise ValueError("its index does not fit its table")
-    if size and (slots.max() >= size or starts.min() < -1 or (starts + lengths).max() > text_bytes):
+    taken, written = integers != FREE, texts != 0
+    for slots, used in ((integers, taken), (texts, written)):
+        if len(slots) == 0 or len(slots) & (len(slots) - 1) or 2 * np.count_nonzero(used) > len(slots):
+            raise ValueError("its index does not fit its table")
+    places = np.concatenate([codes[taken].astype(np.int64), (texts[written] & 0xFFFFFFFF) - 1])
+    if len(integers) != len(codes) or len(places) != size or not ((places >= 0) & (places < size)).all():
         raise ValueError("its index points outside its table")
 
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from headrace.errors import VocabularyError, did_you_mean
 from headrace.fit import saved
 from headrace.fit.index import ABSENT, NULL, Index, buckets_of
-from headrace.parse.interner import Interner
 from headrace.fit.rules import PAD, UNKNOWN, Rules, Unseen
-from headrace.parse.texts import to_id_texts
 from headrace.kernels import lookup
+from headrace.parse.interner import Interner
+from headrace.parse.texts import to_id_texts
 
 _NAMES = {"pad": "<pad>", "unknown": "<unk>", "missing": "<missing>"}
 

@@ -1,20 +1,24 @@
 """Hash tables from texts and integers to codes 0, 1, 2, ...
 
-A table is five plain arrays, so that it can lie in memory or in a file map:
+A table is plain arrays, so that it can lie in memory or in a file map:
 
-    slots    int32  [2 ** bits]   code in each slot, -1 where it is free
-    keys     int64  [capacity]    by code: the integer itself, or the XXH64 of the text
-    starts   int64  [capacity]    by code: where its text begins in ``arena``; -1: ``keys`` is the integer
-    lengths  int32  [capacity]    by code: bytes of its text
-    arena    uint8  [bytes]       the texts, one after the other
+    integers        int64 [2 ** bits]   the integer in each slot, ``FREE`` where there is none
+    integer_codes   int32 [2 ** bits]   its code
+    texts           int64 [2 ** bits]   high half: of the XXH64 of the text in each slot; low half: its
+                                        code plus one, 0 where there is none
+    starts          int64 [capacity]    by code: where its text begins in ``arena``
+    lengths         int32 [capacity]    by code: bytes of its text
+    arena           uint8 [bytes]       the texts, one after the other
 
 A text that is a canonical decimal integer of at most 18 digits *is* that
 integer: ``1001`` as text, as int64 and as uint64 are one entry, and the most
 common ids need no text, no hash of bytes and no comparison of bytes. Open
-addressing with linear probing; at most half of the slots are used.
+addressing with linear probing. Where a table is larger than the caches, a look-up
+waits for memory; integers are looked up ``_AHEAD`` at a time, their slots asked
+for first.
 
 The filling kernels stop where a table is full and return how far they came:
-``fit.interner.Interner`` makes room and calls again.
+``parse.interner.Interner`` makes room and calls again.
 """
 
 from __future__ import annotations
@@ -23,18 +27,37 @@ import numpy as np
 
 from headrace.kernels.compile import inline, kernel
 from headrace.kernels.hashing import DECIMAL_LIMIT, LONGEST_INTEGER, decimal_value, write_decimal, xxh64
+from headrace.kernels.memory import prefetch
 
 NULL_CODE = 0xFFFFFFFF
 """The code of a missing element."""
+FREE = np.iinfo(np.int64).min
+"""Marks a slot without an integer; integers of at most 18 digits are never this."""
 _NULL = np.uint32(NULL_CODE)
+_FREE = np.int64(FREE)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_INTEGER = np.int64(-1)
+_HIGH = np.uint64(0xFFFFFFFF00000000)
+_LOW = np.uint64(0xFFFFFFFF)
+_AHEAD = 16
 
 
 @inline
-def _first_slot(key, slots):  # type: ignore[no-untyped-def]
-    mixed = (np.uint64(key) ^ (np.uint64(key) >> np.uint64(32))) * _GOLDEN
-    return np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(len(slots) - 1))
+def _integer_slot(value, slots):  # type: ignore[no-untyped-def]
+    mixed = np.uint64(value) * _GOLDEN
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(len(slots) - 1))
+
+
+@inline
+def find_integer(value, integers, integer_codes):  # type: ignore[no-untyped-def]
+    """Return ``(code, slot)`` of an integer of at most 18 digits; code -1 and the free slot if absent."""
+    slot = _integer_slot(value, integers)
+    while True:
+        found = integers[slot]
+        if found == value:
+            return np.int64(integer_codes[slot]), slot
+        if found == _FREE:
+            return np.int64(-1), slot
+        slot = (slot + 1) & (len(integers) - 1)
 
 
 @inline
@@ -46,29 +69,24 @@ def _same_text(data, start, length, arena, other):  # type: ignore[no-untyped-de
 
 
 @inline
-def find_integer(value, slots, keys, starts):  # type: ignore[no-untyped-def]
-    """Return ``(code, slot)`` of an integer of at most 18 digits; code -1 and the free slot if absent."""
-    slot = _first_slot(value, slots)
+def find_text(data, start, end, hashed, texts, starts, lengths, arena):  # type: ignore[no-untyped-def]
+    """Return ``(code, slot)`` of a text that is no canonical integer; code -1 and the free slot if absent."""
+    slot = np.int64(hashed & np.uint64(len(texts) - 1))
+    length = end - start
     while True:
-        code = slots[slot]
-        if code < 0 or (keys[code] == value and starts[code] == _INTEGER):
-            return np.int64(code), slot
-        slot = (slot + 1) & (len(slots) - 1)
+        entry = np.uint64(texts[slot])
+        if entry == 0:
+            return np.int64(-1), slot
+        if (entry & _HIGH) == (hashed & _HIGH):
+            code = np.int64(entry & _LOW) - 1
+            if lengths[code] == length and _same_text(data, start, length, arena, starts[code]):
+                return code, slot
+        slot = (slot + 1) & (len(texts) - 1)
 
 
 @inline
-def find_text(data, start, end, key, slots, keys, starts, lengths, arena):  # type: ignore[no-untyped-def]
-    """Return ``(code, slot)`` of a text that is no canonical integer; code -1 and the free slot if absent."""
-    slot = _first_slot(key, slots)
-    length = end - start
-    while True:
-        code = slots[slot]
-        if code < 0:
-            return np.int64(-1), slot
-        if keys[code] == key and starts[code] != _INTEGER and lengths[code] == length:  # noqa: SIM102
-            if _same_text(data, start, length, arena, starts[code]):
-                return np.int64(code), slot
-        slot = (slot + 1) & (len(slots) - 1)
+def _text_entry(hashed, code):  # type: ignore[no-untyped-def]
+    return np.int64((hashed & _HIGH) | np.uint64(code + 1))
 
 
 @inline
@@ -77,7 +95,22 @@ def _is_valid(valid, row):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def intern_texts(data, begins, ends, valid, codes, row, size, used, slots, keys, starts, lengths, arena):  # type: ignore[no-untyped-def]
+def intern_texts(
+    data,
+    begins,
+    ends,
+    valid,
+    codes,
+    row,
+    state,
+    limits,
+    integers,
+    integer_codes,
+    texts,
+    starts,
+    lengths,
+    arena,
+):  # type: ignore[no-untyped-def]
     """Give each text its code, adding those not seen before.
 
     Args:
@@ -87,12 +120,12 @@ def intern_texts(data, begins, ends, valid, codes, row, size, used, slots, keys,
         valid: bool [n], or empty: every text counts. A text that does not gets ``NULL_CODE``.
         codes: uint32 [n], filled from ``row`` on.
         row: Where to begin.
-        size: Codes given so far.
-        used: Bytes of the arena used so far.
-        slots: See the module; likewise ``keys``, ``starts``, ``lengths``, ``arena``.
+        state: int64 [4], changed here: codes given, integers, texts, and bytes of the arena used so far.
+        limits: int64 [2]: most integers and most texts that their slots may hold.
+        integers: See the module; likewise the arrays that follow.
 
     Returns:
-        ``(row, size, used)``; ``row < n`` when there was no room for the text at ``row``.
+        The row that there was no room for, or n.
     """
     for at in range(row, len(begins)):
         if not _is_valid(valid, at):
@@ -100,67 +133,87 @@ def intern_texts(data, begins, ends, valid, codes, row, size, used, slots, keys,
             continue
         start = np.int64(begins[at])
         end = np.int64(ends[at])
-        whole, key = decimal_value(data, start, end)
+        whole, value = decimal_value(data, start, end)
         if whole:
-            code, slot = find_integer(key, slots, keys, starts)
+            code, slot = find_integer(value, integers, integer_codes)
+            if code < 0:
+                if state[0] >= len(starts) or state[1] >= limits[0]:
+                    return at
+                code = _add_integer(value, slot, state, integers, integer_codes, lengths)
         else:
-            key = np.int64(xxh64(data, start, end, 0))
-            code, slot = find_text(data, start, end, key, slots, keys, starts, lengths, arena)
-        if code < 0:
-            if size >= len(keys) or (not whole and used + end - start > len(arena)):
-                return at, size, used
-            code = size
-            slots[slot] = code
-            keys[code] = key
-            starts[code] = _INTEGER
-            lengths[code] = 0
-            if not whole:
-                starts[code] = used
-                lengths[code] = end - start
-                for place in range(end - start):
-                    arena[used + place] = data[start + place]
-                used += end - start
-            size += 1
+            hashed = xxh64(data, start, end, 0)
+            code, slot = find_text(data, start, end, hashed, texts, starts, lengths, arena)
+            if code < 0:
+                full = state[0] >= len(starts) or state[2] >= limits[1]
+                if full or state[3] + end - start > len(arena):
+                    return at
+                code = _add_text(data, start, end, hashed, slot, state, texts, starts, lengths, arena)
         codes[at] = code
-    return len(begins), size, used
+    return len(begins)
+
+
+@inline
+def _add_integer(value, slot, state, integers, integer_codes, lengths):  # type: ignore[no-untyped-def]
+    code = state[0]
+    integers[slot] = value
+    integer_codes[slot] = code
+    lengths[code] = -1
+    state[0] += 1
+    state[1] += 1
+    return code
+
+
+@inline
+def _add_text(data, start, end, hashed, slot, state, texts, starts, lengths, arena):  # type: ignore[no-untyped-def]
+    code = state[0]
+    texts[slot] = _text_entry(hashed, code)
+    starts[code] = state[3]
+    lengths[code] = end - start
+    for place in range(end - start):
+        arena[state[3] + place] = data[start + place]
+    state[0] += 1
+    state[2] += 1
+    state[3] += end - start
+    return code
 
 
 @kernel
-def intern_integers(values, valid, codes, row, size, used, slots, keys, starts, lengths, arena):  # type: ignore[no-untyped-def]
+def intern_integers(
+    values, valid, codes, row, state, limits, integers, integer_codes, texts, starts, lengths, arena
+):  # type: ignore[no-untyped-def]
     """Give each int64 or uint64 its code; arguments and result as in ``intern_texts``."""
     text = np.empty(LONGEST_INTEGER, np.uint8)
-    for at in range(row, len(values)):
-        if not _is_valid(valid, at):
-            codes[at] = _NULL
-            continue
-        value = values[at]
-        whole = value < DECIMAL_LIMIT and value > -DECIMAL_LIMIT
-        length = 0
-        key = np.int64(value)
-        if whole:
-            code, slot = find_integer(key, slots, keys, starts)
-        else:
-            length = write_decimal(value, text, 0)
-            key = np.int64(xxh64(text, 0, length, 0))
-            code, slot = find_text(text, 0, length, key, slots, keys, starts, lengths, arena)
-        if code < 0:
-            if size >= len(keys) or used + length > len(arena):
-                return at, size, used
-            code = size
-            slots[slot] = code
-            keys[code] = key
-            starts[code] = _INTEGER if whole else used
-            lengths[code] = length
-            for place in range(length):
-                arena[used + place] = text[place]
-            used += length
-            size += 1
-        codes[at] = code
-    return len(values), size, used
+    base = np.uint64(integers.ctypes.data)
+    for block in range(row, len(values), _AHEAD):
+        stop = min(block + _AHEAD, len(values))
+        for at in range(block, stop):
+            prefetch(base + np.uint64(_integer_slot(np.int64(values[at]), integers)) * np.uint64(8))
+        for at in range(block, stop):
+            if not _is_valid(valid, at):
+                codes[at] = _NULL
+                continue
+            value = values[at]
+            if value < DECIMAL_LIMIT and value > -DECIMAL_LIMIT:
+                code, slot = find_integer(np.int64(value), integers, integer_codes)
+                if code < 0:
+                    if state[0] >= len(starts) or state[1] >= limits[0]:
+                        return at
+                    code = _add_integer(np.int64(value), slot, state, integers, integer_codes, lengths)
+            else:
+                length = write_decimal(value, text, 0)
+                hashed = xxh64(text, 0, length, 0)
+                code, slot = find_text(text, 0, length, hashed, texts, starts, lengths, arena)
+                if code < 0:
+                    full = state[0] >= len(starts) or state[2] >= limits[1]
+                    if full or state[3] + length > len(arena):
+                        return at
+                    code = _add_text(text, 0, length, hashed, slot, state, texts, starts, lengths, arena)
+            codes[at] = code
+    return len(values)
 
 
 @kernel
-def find_texts(data, begins, ends, valid, codes, slots, keys, starts, lengths, arena):  # type: ignore[no-untyped-def]
+def find_texts(data, begins, ends, valid, codes, integers, integer_codes, texts, starts, lengths, arena):  # type: ignore[no-untyped-def]
     """Write the code of each text into ``codes`` (int64 [n]): -1 where absent, -2 where not valid."""
     for at in range(len(begins)):
         if not _is_valid(valid, at):
@@ -168,16 +221,16 @@ def find_texts(data, begins, ends, valid, codes, slots, keys, starts, lengths, a
             continue
         start = np.int64(begins[at])
         end = np.int64(ends[at])
-        whole, key = decimal_value(data, start, end)
+        whole, value = decimal_value(data, start, end)
         if whole:
-            codes[at], _ = find_integer(key, slots, keys, starts)
+            codes[at], _ = find_integer(value, integers, integer_codes)
         else:
-            key = np.int64(xxh64(data, start, end, 0))
-            codes[at], _ = find_text(data, start, end, key, slots, keys, starts, lengths, arena)
+            hashed = xxh64(data, start, end, 0)
+            codes[at], _ = find_text(data, start, end, hashed, texts, starts, lengths, arena)
 
 
 @kernel
-def find_integers(values, valid, codes, slots, keys, starts, lengths, arena):  # type: ignore[no-untyped-def]
+def find_integers(values, valid, codes, integers, integer_codes, texts, starts, lengths, arena):  # type: ignore[no-untyped-def]
     """Write the code of each int64 or uint64 into ``codes``, as ``find_texts`` does."""
     text = np.empty(LONGEST_INTEGER, np.uint8)
     for at in range(len(values)):
@@ -186,54 +239,89 @@ def find_integers(values, valid, codes, slots, keys, starts, lengths, arena):  #
             continue
         value = values[at]
         if value < DECIMAL_LIMIT and value > -DECIMAL_LIMIT:
-            codes[at], _ = find_integer(np.int64(value), slots, keys, starts)
+            codes[at], _ = find_integer(np.int64(value), integers, integer_codes)
         else:
             length = write_decimal(value, text, 0)
-            key = np.int64(xxh64(text, 0, length, 0))
-            codes[at], _ = find_text(text, 0, length, key, slots, keys, starts, lengths, arena)
+            hashed = xxh64(text, 0, length, 0)
+            codes[at], _ = find_text(text, 0, length, hashed, texts, starts, lengths, arena)
 
 
 @kernel
-def key_texts(data, begins, ends, keys, starts):  # type: ignore[no-untyped-def]
-    """Write the key and the start of each text (-1 for a canonical integer) into int64 [n] arrays."""
+def count_integers(data, begins, ends):  # type: ignore[no-untyped-def]
+    """Return how many of the texts are canonical integers."""
+    count = 0
+    for at in range(len(begins)):
+        whole, _ = decimal_value(data, np.int64(begins[at]), np.int64(ends[at]))
+        count += whole
+    return count
+
+
+@kernel
+def index_texts(data, begins, ends, integers, integer_codes, texts):  # type: ignore[no-untyped-def]
+    """Put different texts into empty slots; the code of a text is its place."""
     for at in range(len(begins)):
         start = np.int64(begins[at])
         end = np.int64(ends[at])
-        whole, key = decimal_value(data, start, end)
-        keys[at] = key if whole else np.int64(xxh64(data, start, end, 0))
-        starts[at] = _INTEGER if whole else start
+        whole, value = decimal_value(data, start, end)
+        if whole:
+            _, slot = find_integer(value, integers, integer_codes)
+            integers[slot] = value
+            integer_codes[slot] = at
+        else:
+            _put_text(xxh64(data, start, end, 0), at, texts)
+
+
+@inline
+def _put_text(hashed, code, texts):  # type: ignore[no-untyped-def]
+    slot = np.int64(hashed & np.uint64(len(texts) - 1))
+    while texts[slot] != 0:
+        slot = (slot + 1) & (len(texts) - 1)
+    texts[slot] = _text_entry(hashed, code)
 
 
 @kernel
-def fill_slots(slots, keys, size):  # type: ignore[no-untyped-def]
-    """Put codes ``0 .. size`` into empty ``slots``; every key is known to be another entry."""
+def move_integers(old, old_codes, integers, integer_codes):  # type: ignore[no-untyped-def]
+    """Move the integers of a full table into larger, empty slots."""
+    for place in range(len(old)):
+        if old[place] != _FREE:
+            _, slot = find_integer(old[place], integers, integer_codes)
+            integers[slot] = old[place]
+            integer_codes[slot] = old_codes[place]
+
+
+@kernel
+def move_texts(size, starts, lengths, arena, texts):  # type: ignore[no-untyped-def]
+    """Put the texts of a table into larger, empty slots."""
     for code in range(size):
-        slot = _first_slot(keys[code], slots)
-        while slots[slot] >= 0:
-            slot = (slot + 1) & (len(slots) - 1)
-        slots[slot] = code
+        if lengths[code] >= 0:
+            _put_text(xxh64(arena, starts[code], starts[code] + lengths[code], 0), code, texts)
 
 
 @kernel
-def text_bytes(keys, starts, lengths, size, offsets):  # type: ignore[no-untyped-def]
+def integers_by_code(integers, integer_codes, values):  # type: ignore[no-untyped-def]
+    """Write each integer of a table into ``values`` (int64) at its code."""
+    for slot in range(len(integers)):
+        if integers[slot] != _FREE:
+            values[integer_codes[slot]] = integers[slot]
+
+
+@kernel
+def text_borders(size, values, lengths, offsets):  # type: ignore[no-untyped-def]
     """Write the borders of the entries' texts into ``offsets`` (int64 [size + 1]); integers in decimal."""
     text = np.empty(LONGEST_INTEGER, np.uint8)
     place = np.int64(0)
     offsets[0] = 0
     for code in range(size):
-        if starts[code] == _INTEGER:
-            place += write_decimal(keys[code], text, 0)
-        else:
-            place += lengths[code]
+        place += lengths[code] if lengths[code] >= 0 else write_decimal(values[code], text, 0)
         offsets[code + 1] = place
 
 
 @kernel
-def copy_texts(keys, starts, lengths, arena, size, offsets, data):  # type: ignore[no-untyped-def]
+def copy_texts(size, values, starts, lengths, arena, offsets, data):  # type: ignore[no-untyped-def]
     """Write the entries' texts into ``data`` at ``offsets``."""
     for code in range(size):
-        if starts[code] == _INTEGER:
-            write_decimal(keys[code], data, offsets[code])
+        if lengths[code] < 0:
+            write_decimal(values[code], data, offsets[code])
         else:
             for place in range(lengths[code]):
                 data[offsets[code] + place] = arena[starts[code] + place]

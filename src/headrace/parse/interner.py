@@ -14,22 +14,26 @@ from headrace.kernels.hashing import LONGEST_INTEGER
 
 _FIRST_SLOTS = 1 << 10
 _FIRST_ARENA = 1 << 12
+_FULL = 0.6
+"""Share of slots that may be taken."""
+_GROWTH = 4
+_GIVEN, _INTEGERS, _TEXTS, _USED = range(4)
 
 
 class Interner:
     """Gives each different id text a code 0, 1, 2, ...; the decimal text of an integer is that integer."""
 
     def __init__(self, slots: int = _FIRST_SLOTS) -> None:
-        self._size = 0
-        self._used = 0
-        self._slots = np.full(slots, -1, np.int32)
-        self._keys = np.empty(slots // 2, np.int64)
-        self._starts = np.empty(slots // 2, np.int64)
-        self._lengths = np.empty(slots // 2, np.int32)
+        self._state = np.zeros(4, np.int64)
+        self._integers = np.full(slots, lookup.FREE, np.int64)
+        self._integer_codes = np.empty(slots, np.int32)
+        self._texts = np.zeros(slots, np.int64)
+        self._starts = np.empty(slots, np.int64)
+        self._lengths = np.empty(slots, np.int32)
         self._arena = np.empty(_FIRST_ARENA, np.uint8)
 
     def __len__(self) -> int:
-        return self._size
+        return int(self._state[_GIVEN])
 
     def intern(self, array: pa.Array) -> NDArray[np.uint32]:
         """Return the code of each element, uint32 [n]; ``NULL_CODE`` where it is null.
@@ -48,15 +52,15 @@ class Interner:
         codes = np.empty(len(texts), np.uint32)
         row = 0
         while True:
-            row, self._size, self._used = lookup.intern_texts(
+            row = lookup.intern_texts(
                 texts.data,
                 texts.begins,
                 texts.ends,
                 texts.valid,
                 codes,
                 row,
-                self._size,
-                self._used,
+                self._state,
+                self._limits,
                 *self._table,
             )
             if row == len(codes):
@@ -70,35 +74,48 @@ class Interner:
         codes = np.empty(len(values), np.uint32)
         row = 0
         while True:
-            row, self._size, self._used = lookup.intern_integers(
-                values, valid, codes, row, self._size, self._used, *self._table
-            )
+            row = lookup.intern_integers(values, valid, codes, row, self._state, self._limits, *self._table)
             if row == len(codes):
                 return codes
             self._make_room(LONGEST_INTEGER)
 
     def values(self) -> pa.Array:
         """Return the texts by code, large_string [len(self)]."""
-        offsets = np.empty(self._size + 1, np.int64)
-        lookup.text_bytes(self._keys, self._starts, self._lengths, self._size, offsets)
+        size = len(self)
+        integers = np.empty(size, np.int64)
+        lookup.integers_by_code(self._integers, self._integer_codes, integers)
+        offsets = np.empty(size + 1, np.int64)
+        lookup.text_borders(size, integers, self._lengths, offsets)
         data = np.empty(offsets[-1], np.uint8)
-        lookup.copy_texts(self._keys, self._starts, self._lengths, self._arena, self._size, offsets, data)
+        lookup.copy_texts(size, integers, self._starts, self._lengths, self._arena, offsets, data)
         return large_strings(data, offsets)
 
     @property
     def _table(self) -> tuple[NDArray[Any], ...]:
-        return self._slots, self._keys, self._starts, self._lengths, self._arena
+        return self._integers, self._integer_codes, self._texts, self._starts, self._lengths, self._arena
+
+    @property
+    def _limits(self) -> NDArray[np.int64]:
+        return np.array([int(_FULL * len(self._integers)), int(_FULL * len(self._texts))], np.int64)
 
     def _make_room(self, text_bytes: int) -> None:
-        if self._used + text_bytes > len(self._arena):
-            self._arena = _longer(self._arena, max(2 * len(self._arena), self._used + text_bytes))
-        if self._size == len(self._keys):
-            room = len(self._slots)
-            self._slots = np.full(2 * room, -1, np.int32)
-            self._keys, self._starts, self._lengths = (
-                _longer(array, room) for array in (self._keys, self._starts, self._lengths)
+        """Enlarge whatever is full."""
+        limits = self._limits
+        if self._state[_USED] + text_bytes > len(self._arena):
+            self._arena = _longer(
+                self._arena, max(2 * len(self._arena), int(self._state[_USED]) + text_bytes)
             )
-            lookup.fill_slots(self._slots, self._keys, self._size)
+        if len(self) == len(self._starts):
+            self._starts = _longer(self._starts, 2 * len(self._starts))
+            self._lengths = _longer(self._lengths, len(self._starts))
+        if self._state[_INTEGERS] >= limits[0]:
+            old, old_codes = self._integers, self._integer_codes
+            self._integers = np.full(_GROWTH * len(old), lookup.FREE, np.int64)
+            self._integer_codes = np.empty(_GROWTH * len(old), np.int32)
+            lookup.move_integers(old, old_codes, self._integers, self._integer_codes)
+        if self._state[_TEXTS] >= limits[1]:
+            self._texts = np.zeros(_GROWTH * len(self._texts), np.int64)
+            lookup.move_texts(len(self), self._starts, self._lengths, self._arena, self._texts)
 
 
 def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
