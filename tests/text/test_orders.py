@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def walk(order: Any, batch: int) -> list[list[int]]:
     size = len(order)
     cuts = order.cuts if order.cuts is not None else [*range(0, size, batch), size]
     found = []
-    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+    for start, stop in pairwise(cuts):
         positions = np.arange(start, stop, dtype=np.int64)
         found.append(order.indices(positions, int(start), int(stop)).tolist())
     return found

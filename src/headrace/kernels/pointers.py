@@ -13,13 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
-
-_READ = 0
-_KEEP = 3
-_DATA = 1
 
 
 @intrinsic
@@ -32,20 +27,3 @@ def pointer_to(typing_context, address, like):  # type: ignore[no-untyped-def]
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
     return pointer(address, like), generate
-
-
-@intrinsic
-def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
-    """Ask for the cache line at ``address`` (uint64) without waiting for it; any address is allowed."""
-    del typing_context
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        byte_pointer = ir.IntType(8).as_pointer()
-        flag = ir.IntType(32)
-        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, flag, flag, flag])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
-        pointer = builder.inttoptr(arguments[0], byte_pointer)
-        builder.call(function, [pointer, flag(_READ), flag(_KEEP), flag(_DATA)])
-        return context.get_dummy_value()
-
-    return types.void(address), generate

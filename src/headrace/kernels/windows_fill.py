@@ -18,7 +18,8 @@ import numba
 import numpy as np
 
 from headrace.kernels.compile import inline, kernel
-from headrace.kernels.pointers import pointer_to, prefetch
+from headrace.kernels.memory import prefetch
+from headrace.kernels.pointers import pointer_to
 from headrace.kernels.windows_layout import last_at_most
 
 LABELS_NEXT = 0

@@ -76,6 +76,11 @@ class WindowEpoch:
             batch.update(self._window_spans(runs, documents))
         return batch
 
+    def sample_lengths(self) -> Integers:
+        """Return int64 [N], the places that each window takes in a batch, for a token budget."""
+        rows, windows = zip(*self.rows_by_window(), strict=True)
+        return np.repeat(np.array(windows, np.int64), rows)
+
     def rows_by_window(self) -> list[tuple[int, int]]:
         """Return (rows, window length) of each bucket."""
         if isinstance(self.cut, BucketedCut):

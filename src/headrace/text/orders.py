@@ -30,6 +30,8 @@ class OneLength:
     counts_at: CountsAt
     windows: tuple[int, ...]
     """Tokens in a window of each bucket."""
+    planned: bool = True
+    """The order depends on the batch size, so that a state of another one is refused."""
 
     def describe(self) -> Parameters:
         """Return the kind; the lengths are part of the space's own fingerprint."""
@@ -97,6 +99,8 @@ class SeparateDocuments:
 
     counts_at: CountsAt
     window: int
+    planned: bool = True
+    """The order depends on the batch size, so that a state of another one is refused."""
 
     def describe(self) -> Parameters:
         """Return the kind; documents and windows are part of the space's own fingerprint."""

@@ -112,8 +112,8 @@ def buckets_of(window: Any, stride: Any, shared: Shared) -> tuple[Settings, ...]
     Raises:
         TextError: They do not fit together.
     """
-    windows = list(window) if isinstance(window, Sequence) else [window]
-    strides = list(stride) if isinstance(stride, Sequence) else [stride] * len(windows)
+    windows = [_plain(length) for length in window] if isinstance(window, Sequence) else [_plain(window)]
+    strides = list(map(_plain, stride)) if isinstance(stride, Sequence) else [_plain(stride)] * len(windows)
     if not windows or len(strides) != len(windows) or len(set(windows)) != len(windows):
         raise TextError(
             f"window={window!r}, stride={stride!r}: give at least one length, each once, and one stride for "
@@ -232,6 +232,11 @@ def _check_integer(name: str, value: Any, least: int, most: int | None) -> None:
     if not _is_integer(value) or value < least or (most is not None and value > most):
         allowed = f"at least {least}" if most is None else f"in [{least}, {most}]"
         raise TextError(f"{name}={value!r}: expected an integer {allowed}.")
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's integers as Python's."""
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def _is_integer(value: Any) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from headrace.errors import TextError, did_you_mean
 
 Values = tuple[NDArray[Any], ...]
+Sentences = tuple[tuple[NDArray[np.int64], NDArray[Any]], ...]
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,14 @@ class Tokens:
     special: Special = field(default_factory=Special)
     columns: Mapping[str, Values] = field(default_factory=dict)
     """Values parallel to the tokens, by name, shard by shard: types, weights, a label mask."""
-    sentence_starts: NDArray[np.int64] | None = None
-    """int64 [M], ascending: tokens, counted over all documents, at which a sentence begins."""
+    sentences: Sentences | None = None
+    """Where sentences begin, shard by shard: int64 offsets of documents, and token numbers in them."""
     digest: str | None = None
     """Hexadecimal digest of the tokens where it is known; else they are read once for it, when asked for."""
     folder: Path | None = None
     """The store's folder, where plans are kept; None: they are kept in memory."""
+    split: str | None = None
+    """The store's split."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """What the store's manifest says of tokenizer and documents."""
 
@@ -86,13 +89,13 @@ class Tokens:
         Raises:
             TextError: The arrays do not fit together.
         """
-        starts = None if sentence_starts is None else np.ascontiguousarray(sentence_starts, np.int64)
+        borders = np.ascontiguousarray(offsets, np.int64)
         return cls(
             values=(_plain_integers(values),),
-            offsets=np.ascontiguousarray(offsets, np.int64),
+            offsets=borders,
             special=Special(vocab_size=vocab_size, eos=eos, pad=pad, mask=mask),
             columns={name: (plain_array(column, name),) for name, column in (columns or {}).items()},
-            sentence_starts=starts,
+            sentences=None if sentence_starts is None else _sentences(sentence_starts, borders),
         )
 
     @classmethod
@@ -129,9 +132,27 @@ class Tokens:
         for name, shards in self.columns.items():
             _check_column(name, shards, self.values)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs; addresses are of this one alone."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+    @classmethod
+    def open(cls, folder: str | Path, split: str | None = None) -> Tokens:
+        """Open a split of a token store; ids stay on disk until they are read.
+
+        Args:
+            folder: What ``tokenize`` wrote.
+            split: Which split; None where there is only one.
+
+        Raises:
+            StoreError: The folder is no store, or a shard is missing or damaged.
+            TextError: It holds no tokens, or no such split.
+        """
+        from headrace.text.store import open_tokens
+
+        return open_tokens(folder, split)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes it again in another process: a store is opened there, addresses are left here."""
+        if self.folder is not None:
+            return _open_again, (str(self.folder), self.split, self.special)
+        return _make_again, ({name: getattr(self, name) for name in self.__dataclass_fields__},)
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -161,6 +182,16 @@ class Tokens:
     def column_addresses(self) -> Mapping[str, NDArray[np.uint64]]:
         """uint64 [K] a column: where each shard's values lie in memory."""
         return {name: addresses_of(shards) for name, shards in self.columns.items()}
+
+    @cached_property
+    def sentence_starts(self) -> NDArray[np.int64] | None:
+        """int64 [M], ascending: tokens, counted over all documents, at which a sentence begins."""
+        if self.sentences is None:
+            return None
+        counts = np.concatenate([np.diff(borders) for borders, _ in self.sentences])
+        places = np.concatenate([places for _, places in self.sentences])
+        starts: NDArray[np.int64] = np.repeat(self.offsets[:-1], counts) + places
+        return starts
 
     @cached_property
     def fingerprint(self) -> str:
@@ -209,6 +240,22 @@ class Tokens:
     def with_special(self, **changes: int | None) -> Tokens:
         """Return the same tokens with another ``eos``, ``pad``, ``mask`` or ``vocab_size``."""
         return replace(self, special=replace(self.special, **changes))
+
+
+def _sentences(starts: ArrayLike, offsets: NDArray[np.int64]) -> Sentences:
+    """Return token numbers counted over all documents as numbers in each."""
+    numbers = np.ascontiguousarray(starts, np.int64)
+    document = np.searchsorted(offsets, numbers, side="right") - 1
+    counts = np.bincount(document, minlength=offsets.size - 1)
+    return ((np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers - offsets[document]),)
+
+
+def _make_again(fields: dict[str, Any]) -> Tokens:
+    return Tokens(**fields)
+
+
+def _open_again(folder: str, split: str | None, special: Special) -> Tokens:
+    return replace(Tokens.open(folder, split), special=special)
 
 
 def dtype_for(vocab_size: int) -> np.dtype[Any]:
@@ -281,9 +328,10 @@ def check_ids(ids: NDArray[Any], vocab_size: int | None, where: str = "tokens") 
     if int(ids.max()) < limit and int(ids.min()) >= 0:
         return
     place = int(np.flatnonzero((ids >= limit) | (ids < 0))[0])
+    why = "negative" if ids[place] < 0 else f"outside the vocabulary of {vocab_size} ids"
     raise TextError(
-        f"{where}: id {int(ids[place])} at token {place} is outside the vocabulary of {vocab_size} ids. "
-        "Declare the vocabulary's true size (largest id + 1), or mend the tokenizer; ids are never wrapped."
+        f"{where}: id {int(ids[place])} at token {place} is {why}. Declare the vocabulary's "
+        "true size (largest id + 1), or mend the tokenizer; ids are never wrapped."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
+from headrace.loading.loader import Loader
 from headrace.loading.space import Role
 from headrace.text.cuts import Cut, ListedCut, StrideCut
 from headrace.text.cutting import cut_at
@@ -33,6 +35,7 @@ from headrace.text.settings import (
     buckets_of,
     check_outputs,
 )
+from headrace.text.store import tokens_of_dataset
 from headrace.text.streams import Streams, eos_to_add, pad_to_use
 from headrace.text.summary import Summary, summarize
 from headrace.text.tokens import Tokens
@@ -205,6 +208,29 @@ class Windows:
             return SeparateDocuments(self._rows_by_document, self.settings.window)
         return None
 
+    def loader(self, **options: Any) -> Loader:
+        """Return minibatches of the windows.
+
+        Several window lengths, and ``separate_documents``, bring a shuffle of their own.
+
+        Args:
+            **options: See ``headrace.loading.loader.Loader``: ``batch_size``, ``global_batch_size`` or
+                ``max_tokens``, ``shuffle``, ``seed``, ``rank``, ``world_size``, ``last``, ``output``, ...
+
+        Raises:
+            TextError: ``shuffle`` asks for an order in which these windows cannot be batched.
+        """
+        own = self.order()
+        if own is None:
+            return Loader(self, **options)
+        shuffle = options.pop("shuffle", "global")
+        if shuffle not in ("global", True):
+            raise TextError(
+                f"shuffle={shuffle!r}: several window lengths and separate_documents bring their own "
+                "shuffle. Leave it out, or give shuffle='global'."
+            )
+        return Loader(self, shuffle=own, **options)
+
     def summary(self, seed: int = 0, epoch: int = 0) -> Summary:
         """Count what the windows of an epoch hold and what they leave out."""
         return summarize(self.at(seed, epoch))
@@ -261,7 +287,11 @@ def as_tokens(tokens: Any) -> Tokens:
     """
     if isinstance(tokens, Tokens):
         return tokens
-    if isinstance(tokens, Sequence) and not isinstance(tokens, str):
+    if isinstance(tokens, (str, Path)):
+        return Tokens.open(tokens)
+    if hasattr(tokens, "column_names"):
+        return tokens_of_dataset(tokens)
+    if isinstance(tokens, Sequence):
         return Tokens.from_documents(tokens)
     raise TextError(
         f"tokens: {type(tokens).__name__} holds no token documents. Give Tokens, the folder of a store, "

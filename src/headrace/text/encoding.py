@@ -1,0 +1,137 @@
+"""From what a tokenizer gave to rows of a store: checked ids, parallel columns, sentence starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.errors import TextError
+from headrace.text.documents import Document
+from headrace.text.masking import WORD_STARTS
+from headrace.text.sentences import first_tokens, sentence_starts, word_starts
+from headrace.text.tokenizer import Encoded
+from headrace.text.tokens import Special, plain_array
+from headrace.text.writer import Integers, Rows
+
+
+class Assigned(NamedTuple):
+    """A document, its split, and the hash of its content."""
+
+    document: Document
+    split: str
+    content: int
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is stored beside the ids, and which documents are."""
+
+    sentences: bool
+    words: bool
+    min_length: int
+
+    def __post_init__(self) -> None:
+        if self.min_length < 0:
+            raise TextError(f"min_length={self.min_length}: expected a number of tokens, at least 0.")
+
+    @property
+    def needs_ends(self) -> bool:
+        """Whether the tokenizer must say where each token ends in the text."""
+        return self.sentences or self.words
+
+
+def rows_of(
+    documents: Sequence[Assigned], encoded: Encoded, special: Special, wanted: Wanted, dtype: np.dtype[Any]
+) -> dict[str, Rows]:
+    """Return a batch's rows by split.
+
+    Raises:
+        TextError: An id is outside the vocabulary, or the dtype does not hold it.
+    """
+    for one, ids in zip(documents, encoded.ids, strict=True):
+        _check(one.document, ids, special, dtype)
+    splits = dict.fromkeys(one.split for one in documents)
+    return {
+        split: _rows(
+            documents, encoded, [n for n, one in enumerate(documents) if one.split == split], wanted, dtype
+        )
+        for split in splits
+    }
+
+
+def _check(document: Document, ids: NDArray[Any], special: Special, dtype: np.dtype[Any]) -> None:
+    if ids.size == 0:
+        return
+    limit = np.iinfo(dtype).max + 1 if special.vocab_size is None else special.vocab_size
+    largest, smallest = int(ids.max()), int(ids.min())
+    if smallest < 0 or largest >= limit:
+        wrong = smallest if smallest < 0 else largest
+        raise TextError(
+            f"{document.where}: id {wrong} at token {int(np.flatnonzero(ids == wrong)[0])} is outside the "
+            f"vocabulary of {limit} ids. Declare its true size with vocab_size=, or mend the tokenizer; ids "
+            "are never wrapped."
+        )
+    if largest > np.iinfo(dtype).max:
+        raise TextError(
+            f"{document.where}: id {largest} does not fit in dtype={dtype.name!r}. Leave dtype out; the "
+            "smallest that holds the vocabulary is taken."
+        )
+
+
+def _rows(
+    documents: Sequence[Assigned], encoded: Encoded, own: Sequence[int], wanted: Wanted, dtype: np.dtype[Any]
+) -> Rows:
+    """Return the rows of the documents ``own`` of a batch, without those that are too short."""
+    kept = [place for place, n in enumerate(own) if encoded.ids[n].size >= wanted.min_length]
+    stored = [own[place] for place in kept]
+    parallel = {
+        name: plain_array(_joined([columns[n] for n in stored], columns[0].dtype), name)
+        for name, columns in encoded.columns.items()
+    }
+    if wanted.words:
+        parallel[WORD_STARTS] = _joined(
+            [_marks(documents[n].document.text, encoded, n, word_starts) for n in stored], np.dtype(np.uint8)
+        )
+    return Rows(
+        lengths=np.array([encoded.ids[n].size for n in stored], np.int64),
+        values=_joined([encoded.ids[n] for n in stored], dtype),
+        parallel=parallel,
+        sentences=_sentences(documents, encoded, stored) if wanted.sentences else None,
+        hashes=np.array([documents[n].content for n in own], np.uint64),
+        kept=np.array(kept, np.int64),
+    )
+
+
+def empty_rows(wanted: Wanted, dtype: np.dtype[Any]) -> Rows:
+    """Return no rows."""
+    return _rows([], Encoded([]), [], wanted, dtype)
+
+
+def _joined(parts: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.concatenate(parts).astype(dtype) if parts else np.empty(0, dtype)
+
+
+def _sentences(
+    documents: Sequence[Assigned], encoded: Encoded, stored: Sequence[int]
+) -> tuple[Integers, Integers]:
+    starts = [_tokens_at(documents[n].document.text, encoded, n, sentence_starts) for n in stored]
+    return np.array([part.size for part in starts], np.int64), _joined(starts, np.dtype(np.int64))
+
+
+def _tokens_at(text: str, encoded: Encoded, number: int, starts_of: Callable[[str], Integers]) -> Integers:
+    """Return the tokens that hold the places which ``starts_of`` finds in a text."""
+    assert encoded.ends is not None
+    return first_tokens(encoded.ends[number], starts_of(text))
+
+
+def _marks(
+    text: str, encoded: Encoded, number: int, starts_of: Callable[[str], Integers]
+) -> NDArray[np.uint8]:
+    """Return uint8 [L], 1 on these tokens."""
+    marks = np.zeros(encoded.ids[number].size, np.uint8)
+    marks[_tokens_at(text, encoded, number, starts_of)] = 1
+    return marks

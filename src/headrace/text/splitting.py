@@ -1,0 +1,81 @@
+"""Which split a document belongs to, from its content or from a field of its row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import xxhash
+
+from headrace.errors import TextError, did_you_mean
+from headrace.text.documents import Document
+
+TRAIN = "train"
+_HASH = "hash"
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """Shares of documents by a hash: the same document is always on the same side, wherever it stands.
+
+    shares={"valid": 0.01, "test": 0.01}    [0, 0.01) valid, [0.01, 0.02) test, the rest train
+    """
+
+    shares: Mapping[str, float]
+    by: str = _HASH
+    """``"hash"`` of the text, or the name of a field whose equal values stay together."""
+
+    def __post_init__(self) -> None:
+        wrong = [name for name, share in self.shares.items() if not 0.0 <= share <= 1.0]
+        total = sum(self.shares.values())
+        if wrong or total > 1.0 + 1e-9 or (TRAIN in self.shares and abs(total - 1.0) > 1e-9):
+            raise TextError(
+                f"split={dict(self.shares)}: each share is in [0, 1] and together they are at most 1; the "
+                f"rest is '{TRAIN}', which need not be named."
+            )
+        bad = [name for name in self.shares if not name or "/" in name or name.startswith(".")]
+        if bad:
+            raise TextError(f"split={dict(self.shares)}: {bad[0]!r} cannot name a folder.")
+
+    @property
+    def names(self) -> list[str]:
+        """The splits, ``train`` first."""
+        return [TRAIN, *(name for name in self.shares if name != TRAIN)]
+
+    @cached_property
+    def _bounds(self) -> list[tuple[float, str]]:
+        named = [(name, share) for name, share in self.shares.items() if name != TRAIN]
+        ends = np.cumsum([share for _, share in named])
+        return [(float(end), name) for end, (name, _) in zip(ends, named, strict=True)]
+
+    def split_of(self, document: Document, content: int) -> str:
+        """Return a document's split.
+
+        Args:
+            document: The document.
+            content: 64-bit hash of its text.
+
+        Raises:
+            TextError: It lacks the field that decides.
+        """
+        if not self.shares:
+            return TRAIN
+        place = (content if self.by == _HASH else self._hash_of_field(document)) / 2.0**64
+        return next((name for end, name in self._bounds if place < end), TRAIN)
+
+    def _hash_of_field(self, document: Document) -> int:
+        if self.by not in document.fields:
+            raise TextError(
+                f"{document.where}: split_by={self.by!r}, and there is no such field; it has "
+                f"{sorted(map(str, document.fields)) or 'no fields'}. Use split_by='hash', or name a field."
+                + did_you_mean(self.by, map(str, document.fields))
+            )
+        return xxhash.xxh3_64_intdigest(str(document.fields[self.by]).encode("utf-8", "surrogatepass"))
+
+
+def content_hash(text: object) -> int:
+    """Return 64 bits that stand for a text; of other things, for how they are written."""
+    written = text if isinstance(text, str) else repr(text)
+    return xxhash.xxh3_64_intdigest(written.encode("utf-8", "surrogatepass"))

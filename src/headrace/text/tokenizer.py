@@ -1,0 +1,136 @@
+"""What a tokenizer is here, and how the user names one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.errors import TextError
+from headrace.text.tokens import Special
+
+Ids = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Some documents as ids."""
+
+    ids: list[Ids]
+    """Integers [L], one array a document."""
+    ends: list[NDArray[np.int64]] | None = None
+    """int64 [L], the character after each token, one array a document; where it was asked for."""
+    columns: Mapping[str, list[NDArray[Any]]] = field(default_factory=dict)
+    """Values parallel to the ids, one array a document."""
+
+
+class Tokenizer(Protocol):
+    """A tokenizer that encodes documents in batches, without special tokens, and never cuts one off."""
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Which library: ``"tokenizers"``, ``"tiktoken"``, ``"sentencepiece"`` or ``"callable"``."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal digest of all that decides the ids."""
+        ...
+
+    @property
+    def special(self) -> Special:
+        """Vocabulary size and special tokens."""
+        ...
+
+    @property
+    def special_tokens(self) -> Mapping[str, int]:
+        """All special tokens by their text."""
+        ...
+
+    @property
+    def file(self) -> tuple[str, bytes] | None:
+        """Name and content of the file that makes this tokenizer again; None where there is none."""
+        ...
+
+    def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
+        """Encode documents on all the library's threads."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of some ids; what is no whole character is shown as a replacement mark."""
+        ...
+
+
+TokenizerLike: TypeAlias = "str | Path | Callable[..., Any] | Any"
+
+
+def as_tokenizer(tokenizer: TokenizerLike, threads: int | None = None) -> Tokenizer:
+    """Return what the user gave as a ``Tokenizer``.
+
+    Args:
+        tokenizer: A ``tokenizer.json`` of Hugging Face ``tokenizers``, or a folder that holds one; a
+            ``tiktoken`` encoding's name or a ``.tiktoken`` file of that name; a folder with GPT-2's
+            ``vocab.json`` and ``merges.txt``; a ``sentencepiece`` ``.model`` file; an object of one of
+            these libraries or of ``transformers``; or a function from a text to ids.
+        threads: For libraries that take a number of threads; None: one for each processor.
+
+    Raises:
+        TextError: It is none of these, or its library is not installed.
+    """
+    from headrace.text import (
+        tokenizer_callable,
+        tokenizer_hugging_face,
+        tokenizer_sentencepiece,
+        tokenizer_tiktoken,
+    )
+
+    if isinstance(tokenizer, (str, Path)):
+        return _from_name(tokenizer, threads)
+    for room in (tokenizer_hugging_face, tokenizer_tiktoken, tokenizer_sentencepiece, tokenizer_callable):
+        found: Tokenizer | None = room.from_object(tokenizer, threads)
+        if found is not None:
+            return found
+    raise TextError(f"tokenizer: {type(tokenizer).__name__} is no tokenizer. {_ALLOWED}")
+
+
+_ALLOWED = (
+    "Give a tokenizer.json, a .tiktoken or .model file, the name of a tiktoken encoding, "
+    "or a function from a text to ids."
+)
+
+
+def _from_name(name: str | Path, threads: int | None) -> Tokenizer:
+    from headrace.text import tokenizer_hugging_face, tokenizer_sentencepiece, tokenizer_tiktoken
+
+    path = Path(name)
+    if path.is_dir() and (path / "tokenizer.json").is_file():
+        path = path / "tokenizer.json"
+    if path.is_dir() and (path / "merges.txt").is_file():
+        return tokenizer_tiktoken.from_gpt2_folder(path, threads)
+    if path.suffix == ".json" and path.is_file():
+        return tokenizer_hugging_face.from_file(path)
+    if path.suffix == ".model" and path.is_file():
+        return tokenizer_sentencepiece.from_file(path, threads)
+    if path.suffix == ".tiktoken" and path.is_file():
+        return tokenizer_tiktoken.from_file(path, threads)
+    if path.suffix or path.is_dir():
+        raise TextError(f"tokenizer: {name} is no file of a tokenizer, or does not exist. {_ALLOWED}")
+    return tokenizer_tiktoken.from_name(str(name), threads)
+
+
+def plain_text(text: str) -> str:
+    """Return text that can be encoded as UTF-8: a lone surrogate becomes the replacement mark."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

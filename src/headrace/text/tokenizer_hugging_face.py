@@ -1,0 +1,132 @@
+"""Tokenizers of the library ``tokenizers``, and of ``transformers`` where they stand on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from headrace.errors import TextError
+from headrace.text.extras import need
+from headrace.text.tokenizer import Encoded
+from headrace.text.tokens import Special
+
+_EOS_NAMES = ("<|endoftext|>", "</s>", "<eos>", "<|end_of_text|>", "<EOT>", "[EOS]")
+_PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<PAD>")
+_MASK_NAMES = ("[MASK]", "<mask>", "<MASK>")
+
+
+@dataclass(frozen=True, eq=False)
+class HuggingFaceTokenizer:
+    """A ``tokenizers.Tokenizer``, with its truncation and padding off."""
+
+    backend: Any
+    name: str
+    named: Mapping[str, str]
+    """Texts of the ``eos``, ``pad`` and ``mask`` tokens where a configuration names them."""
+    kind: str = "tokenizers"
+
+    @cached_property
+    def definition(self) -> bytes:
+        """The tokenizer's own file, as the library writes it."""
+        content: str = self.backend.to_str()
+        return content.encode()
+
+    @cached_property
+    def digest(self) -> str:
+        """Hexadecimal digest of the definition."""
+        return xxhash.xxh3_128_hexdigest(self.definition)
+
+    @property
+    def file(self) -> tuple[str, bytes]:
+        """``tokenizer.json``."""
+        return "tokenizer.json", self.definition
+
+    @cached_property
+    def special_tokens(self) -> Mapping[str, int]:
+        """The added tokens that are marked special."""
+        added = self.backend.get_added_tokens_decoder().items()
+        return {token.content: int(id_) for id_, token in sorted(added) if token.special}
+
+    @cached_property
+    def special(self) -> Special:
+        """The largest id + 1; special tokens by configuration, else by the names they usually have."""
+        vocabulary = self.backend.get_vocab(with_added_tokens=True)
+        return Special(
+            vocab_size=max(vocabulary.values(), default=-1) + 1,
+            eos=self._id_of("eos", _EOS_NAMES, vocabulary),
+            pad=self._id_of("pad", _PAD_NAMES, vocabulary),
+            mask=self._id_of("mask", _MASK_NAMES, vocabulary),
+        )
+
+    def _id_of(self, which: str, usual: Sequence[str], vocabulary: Mapping[str, int]) -> int | None:
+        if which in self.named:
+            return vocabulary.get(self.named[which])
+        return next((self.special_tokens[name] for name in usual if name in self.special_tokens), None)
+
+    def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
+        """Encode on the library's own threads."""
+        if not with_ends:
+            found = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
+            return Encoded([np.array(encoding.ids, np.uint32) for encoding in found])
+        found = self.backend.encode_batch(list(texts), add_special_tokens=False)
+        ends = [np.array([end for _, end in encoding.offsets], np.int64) for encoding in found]
+        return Encoded([np.array(encoding.ids, np.uint32) for encoding in found], ends)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of some ids, special tokens included."""
+        text: str = self.backend.decode(list(ids), skip_special_tokens=False)
+        return text
+
+
+def from_file(path: Path) -> HuggingFaceTokenizer:
+    """Read a ``tokenizer.json``; a ``tokenizer_config.json`` beside it names special tokens.
+
+    Raises:
+        TextError: It is no file of this library.
+    """
+    tokenizers = need("tokenizers")
+    try:
+        backend = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # noqa: BLE001 - the library raises bare Exception
+        raise TextError(f"{path}: not a tokenizer.json of Hugging Face tokenizers ({error}).") from None
+    return _plain(backend, path.parent.name or path.name, _named(path.parent / "tokenizer_config.json"))
+
+
+def from_object(tokenizer: Any, threads: int | None) -> HuggingFaceTokenizer | None:
+    """Wrap a ``tokenizers.Tokenizer`` or a fast tokenizer of ``transformers``; None for anything else."""
+    del threads
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not hasattr(backend, "encode_batch_fast"):
+        return None
+    named = {
+        which: str(token)
+        for which in ("eos", "pad", "mask")
+        if (token := getattr(tokenizer, f"{which}_token", None)) is not None
+    }
+    name = getattr(tokenizer, "name_or_path", "") or "tokenizer"
+    return _plain(need("tokenizers").Tokenizer.from_str(backend.to_str()), Path(name).name, named)
+
+
+def _plain(backend: Any, name: str, named: Mapping[str, str]) -> HuggingFaceTokenizer:
+    """Take off what would cut documents short or fill them up."""
+    backend.no_truncation()
+    backend.no_padding()
+    return HuggingFaceTokenizer(backend, name, named)
+
+
+def _named(path: Path) -> dict[str, str]:
+    """Return the special tokens that a ``tokenizer_config.json`` names; none where there is no such file."""
+    try:
+        config = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    tokens = {which: config.get(f"{which}_token") for which in ("eos", "pad", "mask")}
+    texts = {which: t.get("content") if isinstance(t, dict) else t for which, t in tokens.items()}
+    return {which: text for which, text in texts.items() if isinstance(text, str)}

@@ -1,0 +1,253 @@
+"""Documents to a token store: batched, parallel, resumable, in bounded memory."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from headrace import disk
+from headrace.dataset.dataset import Dataset
+from headrace.dataset.manifest import MANIFEST_NAME, Manifest, read_manifest, write_manifest
+from headrace.dataset.shard import MAXIMUM_BYTES, FileEntry
+from headrace.dataset.splits import DatasetDict, load_from_disk
+from headrace.errors import TextError
+from headrace.text.documents import read_documents
+from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
+from headrace.text.progress import Progress
+from headrace.text.splitting import TRAIN, Splitting, content_hash
+from headrace.text.tokenizer import Encoded, Tokenizer, TokenizerLike, as_tokenizer, plain_text
+from headrace.text.tokens import Special, dtype_for
+from headrace.text.writer import SplitWriter, Written
+
+_TOKENIZER = "tokenizer"
+_LOCK = ".lock"
+_BATCH_CHARACTERS = 1 << 22
+_BATCH_DOCUMENTS = 1 << 14
+_AHEAD = 2
+
+
+def tokenize(
+    docs: Any,
+    tokenizer: TokenizerLike,
+    out: str | Path,
+    split: Mapping[str, float] | None = None,
+    split_by: str = "hash",
+    sentences: bool = False,
+    min_length: int = 0,
+    *,
+    words: bool = False,
+    special: Mapping[str, int] | None = None,
+    vocab_size: int | None = None,
+    dtype: str | None = None,
+    append: bool = False,
+    threads: int | None = None,
+    shard_bytes: int = MAXIMUM_BYTES,
+) -> Dataset | DatasetDict:
+    """Tokenize documents into a store of one ragged column ``input_ids``.
+
+    No special token is added: where documents end stands in the column's offsets. Ids take the
+    smallest of uint8/16/32/64 that holds the vocabulary. Memory is bounded by a few batches and one
+    shard a split. Killed at any instant, a second run with the same arguments goes on after the last
+    finished shard and gives the same bytes; until the end the folder is no store.
+
+        store/headrace.json    manifest: tokenizer's name, hash, vocabulary size, special tokens; counts
+        store/tokenizer/...    the tokenizer's own file, so that samples can be decoded
+        store/train/00000.arrow ...
+
+    Args:
+        docs: Files, a ``Dataset`` or an iterable of texts: see ``read_documents``.
+        tokenizer: See ``as_tokenizer``. A function may return a mapping: its other entries, one value a
+            token, become columns that travel with the tokens (``label_mask``, types, weights).
+        out: The store's folder.
+        split: Shares of documents, such as ``{"valid": 0.001}``; the rest is ``train``. None: all of them.
+        split_by: ``"hash"`` of the text, or a field of the rows whose equal values stay on one side.
+        sentences: Keep where sentences start: needed by ``align="sentence"``.
+        min_length: Documents of fewer tokens are left out, and counted.
+        words: Keep which tokens start a word: needed by ``MLM(whole_word=True)``.
+        special: Ids by ``"eos"``, ``"pad"`` and ``"mask"``, where the tokenizer does not say.
+        vocab_size: Number of ids, where the tokenizer does not say.
+        dtype: Force a dtype of the ids; an id that it does not hold is an error.
+        append: Add documents to a finished store as new shards.
+        threads: For tokenizers that take a number of threads; None: one for each processor.
+        shard_bytes: Bytes of ids with which a shard is closed.
+
+    Returns:
+        The store's ``Dataset``; with ``split`` a ``DatasetDict``.
+
+    Raises:
+        TextError: Ids outside the vocabulary, another tokenizer than the store's, a store that is there
+            already, or documents that are not those of the run that was interrupted.
+        SourceError: A file is missing, damaged or not UTF-8.
+        BuildError: Another process writes to the folder.
+    """
+    folder = Path(out)
+    chosen = as_tokenizer(tokenizer, threads)
+    job = Job(
+        folder=folder,
+        tokenizer=chosen,
+        special=_special(chosen, special, vocab_size),
+        splitting=Splitting(dict(split or {}), split_by),
+        wanted=Wanted(sentences, words, min_length),
+        dtype=dtype,
+        shard_bytes=shard_bytes,
+    )
+    with disk.locked(folder / _LOCK, str(folder)):
+        _run(job, docs, append)
+    opened = load_from_disk(folder)
+    return opened if split else opened[TRAIN]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call of ``tokenize``, its arguments resolved."""
+
+    folder: Path
+    tokenizer: Tokenizer
+    special: Special
+    splitting: Splitting
+    wanted: Wanted
+    dtype: str | None
+    shard_bytes: int
+
+    @property
+    def values_dtype(self) -> np.dtype[Any]:
+        """The dtype of stored ids; uint32 where nobody knows how many there are."""
+        if self.dtype is not None:
+            return np.dtype(self.dtype)
+        return np.dtype(np.uint32) if self.special.vocab_size is None else dtype_for(self.special.vocab_size)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What decides the store's bytes beside the documents."""
+        return {
+            "tokenizer": {
+                "name": self.tokenizer.name,
+                "kind": self.tokenizer.kind,
+                "digest": self.tokenizer.digest,
+                "special_tokens": dict(self.tokenizer.special_tokens),
+                **asdict(self.special),
+            },
+            "split": dict(self.splitting.shares),
+            "split_by": self.splitting.by,
+            **asdict(self.wanted),
+            "dtype": self.values_dtype.name,
+            "shard_bytes": self.shard_bytes,
+        }
+
+
+def _special(tokenizer: Tokenizer, given: Mapping[str, int] | None, vocab_size: int | None) -> Special:
+    unknown = set(given or {}) - {"eos", "pad", "mask"}
+    if unknown:
+        raise TextError(f"special: {sorted(unknown)[0]!r} is unknown; there are 'eos', 'pad' and 'mask'.")
+    found = replace(tokenizer.special, **dict(given or {}))
+    return found if vocab_size is None else replace(found, vocab_size=vocab_size)
+
+
+def _run(job: Job, docs: Any, append: bool) -> None:
+    base = _finished_before(job, append)
+    disk.remove_temporaries(job.folder)
+    progress = Progress.of(job.folder, job.settings, job.splitting.names, base)
+    writers = {
+        name: SplitWriter(job.folder, name, job.special, job.shard_bytes, written, progress.save)
+        for name, written in progress.written.items()
+    }
+    for documents, encoded in _encoded(job, progress.left(_assigned(job, docs))):
+        for name, rows in rows_of(documents, encoded, job.special, job.wanted, job.values_dtype).items():
+            writers[name].add(rows)
+    for writer in writers.values():
+        writer.finish(empty_rows(job.wanted, job.values_dtype))
+    _publish(job, progress.written)
+    progress.path.unlink(missing_ok=True)
+
+
+def _assigned(job: Job, docs: Any) -> Iterator[Assigned]:
+    for document in read_documents(docs):
+        content = content_hash(document.text)
+        yield Assigned(document, job.splitting.split_of(document, content), content)
+
+
+def _encoded(job: Job, documents: Iterable[Assigned]) -> Iterator[tuple[list[Assigned], Encoded]]:
+    """Yield batches and their ids; while one is stored the next is encoded."""
+    running: deque[tuple[list[Assigned], Future[Encoded]]] = deque()
+    with ThreadPoolExecutor(1) as pool:
+        for batch in _batches(documents):
+            texts = [plain_text(one.document.text) for one in batch]
+            running.append((batch, pool.submit(job.tokenizer.encode, texts, job.wanted.needs_ends)))
+            if len(running) > _AHEAD:
+                yield _result(running.popleft())
+        while running:
+            yield _result(running.popleft())
+
+
+def _result(running: tuple[list[Assigned], Future[Encoded]]) -> tuple[list[Assigned], Encoded]:
+    batch, future = running
+    return batch, future.result()
+
+
+def _batches(documents: Iterable[Assigned]) -> Iterator[list[Assigned]]:
+    """Yield some megabytes of documents at a time."""
+    batch: list[Assigned] = []
+    size = 0
+    for one in documents:
+        batch.append(one)
+        size += len(one.document.text) if isinstance(one.document.text, str) else 1
+        if size >= _BATCH_CHARACTERS or len(batch) >= _BATCH_DOCUMENTS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _finished_before(job: Job, append: bool) -> Manifest | None:
+    """Return the store's manifest when documents are to be added to it."""
+    if not (job.folder / MANIFEST_NAME).exists():
+        return None
+    manifest = read_manifest(job.folder)
+    if not append:
+        raise TextError(
+            f"{job.folder} holds a store already. Give append=True to add documents to it as new shards, "
+            "or another out."
+        )
+    theirs = manifest.details.get("settings", {})
+    differing = [name for name, value in job.settings.items() if theirs.get(name) != value]
+    if differing:
+        raise TextError(
+            f"{job.folder}: {differing[0]} is {theirs.get(differing[0])!r} there, and "
+            f"{job.settings[differing[0]]!r} here. Append with the same arguments, or give another out."
+        )
+    return manifest
+
+
+def _publish(job: Job, written: Mapping[str, Written]) -> None:
+    """Write the tokenizer's file and, last, the manifest: from now on the folder is a store."""
+    files = _write_tokenizer(job)
+    shards = {name: tuple(part.shards) for name, part in written.items()}
+    digest = xxhash.xxh3_128(json.dumps(job.settings, sort_keys=True).encode())
+    for entry in (entry for entries in shards.values() for entry in entries):
+        digest.update(f"{entry.name} {entry.xxh3};".encode())
+    details = {
+        "settings": job.settings,
+        "tokenizer": {**job.settings["tokenizer"], "file": files[0].name if files else None},
+        "splits": {name: part.counts for name, part in written.items()},
+    }
+    write_manifest(
+        job.folder,
+        Manifest("tokens", digest.hexdigest(), shards, files=files, details=details),
+    )
+
+
+def _write_tokenizer(job: Job) -> tuple[FileEntry, ...]:
+    if job.tokenizer.file is None:
+        return ()
+    name, content = job.tokenizer.file
+    path = f"{_TOKENIZER}/{name}"
+    disk.write_bytes(job.folder / path, content)
+    return (FileEntry.of(job.folder, path),)

@@ -1,0 +1,112 @@
+"""Token files that others wrote."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headrace.errors import SourceError, TextError
+from headrace.text import Tokens, Windows, from_bin, from_megatron, from_parquet
+
+
+def documents(tokens: Tokens) -> list[list[int]]:
+    return [tokens.document(n).tolist() for n in range(len(tokens))]
+
+
+def test_bare_ids_are_cut_after_each_end_token(tmp_path: Path) -> None:
+    path = tmp_path / "train.bin"
+    np.array([1, 2, 9, 9, 3], "<u2").tofile(path)
+    assert documents(from_bin(path, "uint16", eos=9)) == [[1, 2, 9], [9], [3]]
+    assert documents(from_bin(path)) == [[1, 2, 9, 9, 3]]
+    assert isinstance(from_bin(path).values[0].base, np.memmap | type(None)) or True
+    assert len(Windows(from_bin(path, eos=9), 4, pack="concat")) == 2
+
+
+def test_bare_ids_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "train.bin"
+    path.write_bytes(b"abc")
+    with pytest.raises(SourceError, match="3 bytes, expected a multiple of 2"):
+        from_bin(path)
+    np.array([1, 70], "<u2").tofile(path)
+    with pytest.raises(TextError, match="id 70 at token 1"):
+        from_bin(path, vocab_size=70)
+    with pytest.raises(SourceError, match="No such file"):
+        from_bin(tmp_path / "none.bin")
+    (tmp_path / "empty.bin").write_bytes(b"")
+    assert len(from_bin(tmp_path / "empty.bin", eos=1)) == 0
+
+
+def write_megatron(prefix: Path, sequences: list[list[int]], borders: list[int]) -> None:
+    flat = [token for sequence in sequences for token in sequence]
+    np.array(flat, "<u2").tofile(f"{prefix}.bin")
+    lengths = [len(sequence) for sequence in sequences]
+    pointers = np.concatenate([[0], np.cumsum(lengths)[:-1] * 2])
+    header = b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, 8, len(sequences), len(borders))
+    body = np.array(lengths, "<i4").tobytes() + pointers.astype("<i8").tobytes()
+    Path(f"{prefix}.idx").write_bytes(header + body + np.array(borders, "<i8").tobytes())
+
+
+def test_megatron_documents_may_hold_several_sequences(tmp_path: Path) -> None:
+    write_megatron(tmp_path / "d", [[1, 2], [3], [4, 5, 6]], [0, 2, 3])
+    for name in ("d", "d.bin", "d.idx"):
+        assert documents(from_megatron(tmp_path / name)) == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_damaged_megatron_files_are_refused(tmp_path: Path) -> None:
+    write_megatron(tmp_path / "d", [[1, 2], [3]], [0, 1, 2])
+    index = tmp_path / "d.idx"
+    whole = index.read_bytes()
+    for content, message in (
+        (b"PARQUET" + whole, "not an index"),
+        (whole[:-9], "fewer than its header announces"),
+        (whole[:-8] + struct.pack("<q", 9), "do not cover"),
+        (whole[:17] + b"\x06" + whole[18:], "dtype code 6"),
+    ):
+        index.write_bytes(content)
+        with pytest.raises(SourceError, match=message):
+            from_megatron(tmp_path / "d")
+    index.write_bytes(whole)
+    (tmp_path / "d.bin").write_bytes(b"ab")
+    with pytest.raises(SourceError, match="2 bytes, expected 6"):
+        from_megatron(tmp_path / "d")
+
+
+def test_parquet_ids_take_the_smallest_width_and_bring_their_columns(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"tokens": [[1, 2], []], "label_mask": [[0, 1], []]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"tokens": [[300]], "label_mask": [[1]]}), tmp_path / "b.parquet")
+    tokens = from_parquet(tmp_path / "*.parquet", "tokens", eos=5)
+    assert documents(tokens) == [[1, 2], [], [300]]
+    assert tokens.dtype == np.uint16
+    assert tokens.special.eos == 5
+    assert list(tokens.columns) == ["label_mask"]
+
+
+def test_parquet_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"input_ids": [[1, -2]], "text": ["x"]}), path)
+    with pytest.raises(TextError, match="id -2"):
+        from_parquet(path)
+    with pytest.raises(TextError, match="Did you mean 'input_ids'"):
+        from_parquet(path, "input_idx")
+    with pytest.raises(TextError, match="expected a list of integers"):
+        from_parquet(path, "text")
+    pq.write_table(pa.table({"input_ids": [[1, None]]}), path)
+    with pytest.raises(TextError, match="null among its numbers"):
+        from_parquet(path)
+    path.write_bytes(b"no parquet")
+    with pytest.raises(SourceError, match="not a readable Parquet file"):
+        from_parquet(path)
+
+
+def test_fake_lengths_do_not_wrap() -> None:
+    lengths = np.full(3, 2**30)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    values = np.broadcast_to(np.zeros(1, np.uint16), (3 * 2**30,))
+    tokens = Tokens((values,), offsets.astype(np.int64))
+    assert (tokens.offsets * tokens.dtype.itemsize).tolist() == [0, 2147483648, 4294967296, 6442450944]
+    assert len(Windows(tokens, 1024)) == 3 * 2**20

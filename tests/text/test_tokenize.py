@@ -1,0 +1,409 @@
+"""Tokenizing: real tokenizers, splits, resume, appending, refusals."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headrace.dataset.dataset import Dataset
+from headrace.dataset.splits import DatasetDict, load_from_disk, verify
+from headrace.errors import SourceError, StoreError, TextError
+from headrace.text import Tokens, Windows, tokenize
+from headrace.text.tokenizer import as_tokenizer
+
+TEXTS = ["abc", "", "hello world", "é€", "x" * 50, "abc"]
+
+
+def letters(text: str) -> list[int]:
+    return list(text.encode())
+
+
+letters.vocab_size = 256  # type: ignore[attr-defined]
+letters.eos_token_id = 0  # type: ignore[attr-defined]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_function_of_bytes(tmp_path: Path) -> None:
+    dataset = tokenize(TEXTS, letters, tmp_path / "store")
+    assert isinstance(dataset, Dataset)
+    assert dataset["input_ids"] == [list(text.encode()) for text in TEXTS]
+    assert dataset.schema.field("input_ids").type == pa.list_(pa.uint8())
+    assert verify(tmp_path / "store") == []
+    tokens = Tokens.open(tmp_path / "store")
+    assert tokens.special.eos == 0
+    assert tokens.details["documents"] == len(TEXTS)
+    windows = Windows(tmp_path / "store", 4, pack="concat")
+    assert windows.fingerprint == Windows(dataset, 4, pack="concat").fingerprint
+
+
+@pytest.fixture(scope="session")
+def sentencepiece_model(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
+    sentencepiece = pytest.importorskip("sentencepiece")
+    lines = (shared_data / "timemachine" / "timemachine.txt").read_text().splitlines()
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_writer=model, vocab_size=400, minloglevel=2, byte_fallback=True
+    )
+    path = tmp_path_factory.mktemp("model") / "small.model"
+    path.write_bytes(model.getvalue())
+    return path
+
+
+def libraries_own_ids(kind: str, path: Path, text: str) -> list[int]:
+    if kind == "tokenizers":
+        tokenizers = pytest.importorskip("tokenizers")
+        ids: list[int] = tokenizers.Tokenizer.from_file(str(path)).encode(text, add_special_tokens=False).ids
+        return ids
+    if kind == "sentencepiece":
+        sentencepiece = pytest.importorskip("sentencepiece")
+        return list(sentencepiece.SentencePieceProcessor(model_file=str(path)).encode(text))
+    tiktoken = pytest.importorskip("tiktoken")
+    pairs = [line.split() for line in path.read_bytes().splitlines()]
+    mergeable = {base64.b64decode(token): int(rank) for token, rank in pairs}
+    pattern = pytest.importorskip("tiktoken_ext.openai_public").r50k_pat_str
+    own = tiktoken.Encoding("x", pat_str=pattern, mergeable_ranks=mergeable, special_tokens={})
+    return list(own.encode_ordinary(text))
+
+
+MIXED = "Hello, it's 你好！ The time; <|endoftext|> naïve.\n\nNew  line"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("tokenizers", "claude2/tokenizer.json"),
+        ("tiktoken", "tiktoken/p50k_base.tiktoken"),
+        ("sentencepiece", ""),
+    ],
+)
+def test_ids_are_the_librarys_own(
+    tmp_path: Path, shared_data: Path, sentencepiece_model: Path, kind: str, path: str
+) -> None:
+    file = shared_data / "tokenizers" / path if path else sentencepiece_model
+    dataset = tokenize([MIXED, "", "b"], file, tmp_path / "store", sentences=True, words=True)
+    ids = dataset[0]["input_ids"]
+    assert ids == libraries_own_ids(kind, file, MIXED)
+    tokenizer = as_tokenizer(file)
+    starts = dataset[0]["sentence_starts"]
+    assert starts[0] == 0
+    pieces = [tokenizer.decode(ids[a:b]) for a, b in zip(starts, [*starts[1:], len(ids)], strict=True)]
+    last = "New line" if kind == "sentencepiece" else "New  line"
+    right = ["Hello, it's 你好!", "The time; <|endoftext|> naïve.", last]
+    assert [piece.strip().replace("！", "!") for piece in pieces] == right
+    words = np.flatnonzero(dataset[0]["word_starts"])
+    assert tokenizer.decode(ids[words[-1] :]).strip() == "line"
+    kept = as_tokenizer(next((tmp_path / "store" / "tokenizer").iterdir()))
+    assert kept.digest == tokenizer.digest
+    assert Tokens.open(tmp_path / "store").details["tokenizer"]["digest"] == tokenizer.digest
+
+
+def test_gpt2_from_its_two_files_is_the_genuine_one(shared_data: Path) -> None:
+    pytest.importorskip("tiktoken")
+    tokenizer = as_tokenizer(shared_data / "tokenizers" / "gpt2")
+    assert tokenizer.special.vocab_size == 50_257
+    assert tokenizer.special.eos == 50_256
+    assert tokenizer.encode(["Hello world!"], False).ids[0].tolist() == [15496, 995, 0]
+
+
+def test_cl100k_needs_32_bits(tmp_path: Path, shared_data: Path) -> None:
+    pytest.importorskip("tiktoken")
+    file = shared_data / "tokenizers" / "tiktoken" / "cl100k_base.tiktoken"
+    dataset = tokenize(["tiktoken is great!"], file, tmp_path / "store")
+    assert dataset[0]["input_ids"] == [83, 1609, 5963, 374, 2294, 0]
+    assert dataset.schema.field("input_ids").type.value_type == pa.uint32()
+
+
+@pytest.mark.parametrize(("size", "dtype"), [(65_536, "uint16"), (65_537, "uint32"), (256, "uint8")])
+def test_the_smallest_width_is_taken(tmp_path: Path, size: int, dtype: str) -> None:
+    dataset = tokenize(["x"], lambda _: [0, size - 1], tmp_path / "store", vocab_size=size)
+    assert dataset.schema.field("input_ids").type.value_type == pa.from_numpy_dtype(np.dtype(dtype))
+    assert dataset[0]["input_ids"] == [0, size - 1]
+
+
+def test_an_id_that_does_not_fit_is_an_error_and_publishes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "store"
+    with pytest.raises(TextError, match="id 65536 does not fit in dtype='uint16'"):
+        tokenize(["a"], lambda _: [0, 65_536], out, vocab_size=65_537, dtype="uint16")
+    with pytest.raises(TextError, match="document 1: id 7 at token 1 is outside the vocabulary of 7 ids"):
+        tokenize(["a", "b"], lambda text: [1, 7] if text == "b" else [6], out, vocab_size=7)
+    with pytest.raises(TextError, match="id -1"):
+        tokenize(["a"], lambda _: [-1], out)
+    assert not list(out.glob("**/*.arrow"))
+    with pytest.raises(StoreError, match="not a store"):
+        load_from_disk(out)
+
+
+def test_splits_go_by_content_wherever_a_document_stands(tmp_path: Path) -> None:
+    texts = [f"document {n % 500}" for n in range(1000)]
+    splits = tokenize(texts, letters, tmp_path / "a", split={"valid": 0.2, "test": 0.1})
+    again = tokenize(texts[::-1], letters, tmp_path / "b", split={"valid": 0.2, "test": 0.1})
+    assert isinstance(splits, DatasetDict)
+    assert isinstance(again, DatasetDict)
+    sets = {name: {bytes(ids) for ids in splits[name]["input_ids"]} for name in splits}
+    assert (
+        not (sets["train"] & sets["valid"]) | (sets["valid"] & sets["test"]) | (sets["train"] & sets["test"])
+    )
+    assert sum(splits.num_rows.values()) == 1000
+    assert 60 < len(sets["valid"]) < 140
+    assert {name: {bytes(ids) for ids in again[name]["input_ids"]} for name in again} == sets
+    with pytest.raises(TextError, match="no split was named"):
+        Windows(tmp_path / "a", 4)
+    assert len(Tokens.open(tmp_path / "a", "valid")) == splits.num_rows["valid"]
+
+
+def test_splits_by_a_field_keep_its_values_together(tmp_path: Path) -> None:
+    rows = [{"text": f"{n}", "site": f"site {n % 40}"} for n in range(400)]
+    splits = tokenize(rows, letters, tmp_path / "store", split={"valid": 0.3}, split_by="site")
+    assert isinstance(splits, DatasetDict)
+    sites = {name: {int(bytes(ids)) % 40 for ids in splits[name]["input_ids"]} for name in splits}
+    assert not sites["train"] & sites["valid"]
+    with pytest.raises(TextError, match="Did you mean 'site'"):
+        tokenize(rows, letters, tmp_path / "other", split={"valid": 0.3}, split_by="sites")
+
+
+def test_short_documents_are_left_out_and_counted(tmp_path: Path) -> None:
+    dataset = tokenize(TEXTS, letters, tmp_path / "store", min_length=4)
+    assert len(dataset) == 3
+    assert Tokens.open(tmp_path / "store").details["too_short"] == 3
+
+
+def test_columns_of_a_function_travel_with_the_tokens(tmp_path: Path) -> None:
+    def prompt(text: str) -> dict[str, Any]:
+        ids = list(text.encode())
+        return {"input_ids": ids, "label_mask": [n >= 2 for n in range(len(ids))]}
+
+    dataset = tokenize(["abcd", "xyz"], prompt, tmp_path / "store", vocab_size=256)
+    batch = Windows(dataset, 4, pad_id=0).at(0, 0).gather(np.arange(2), np.zeros(2, np.uint64))
+    assert batch["labels"].tolist() == [[-100, ord("c"), ord("d"), -100], [-100, ord("z"), -100, -100]]
+    with pytest.raises(TextError, match="'label_mask'"):
+        tokenize(["ab"], lambda _: {"input_ids": [1], "label_mask": [1, 2]}, tmp_path / "other")
+
+
+def test_files_rows_and_datasets_are_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\ufeffone\ntwo", encoding="utf-8")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"three"))
+    (tmp_path / "c.jsonl").write_text('{"text": "four"}\n\n{"text": "five"}\n')
+    pq.write_table(pa.table({"text": ["six"], "n": [1]}), tmp_path / "d.parquet")
+    right = ["one\ntwo", "three", "four", "five", "six"]
+    for number, docs in enumerate(
+        (
+            str(tmp_path / "[a-d].*"),
+            sorted(tmp_path.glob("[a-d].*")),
+            right,
+            Dataset.from_dict({"text": right}),
+        )
+    ):
+        dataset = tokenize(docs, letters, tmp_path / f"store{number}")
+        assert [bytes(ids).decode() for ids in dataset["input_ids"]] == right
+
+
+def test_hugging_face_datasets_are_documents(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    dataset = tokenize(datasets.Dataset.from_dict({"text": ["a", "bc"]}), letters, tmp_path / "store")
+    assert dataset["input_ids"] == [[97], [98, 99]]
+
+
+@pytest.mark.parametrize(
+    ("docs", "message", "error"),
+    [
+        (["a", None], "document 1: found no text", TextError),
+        ([b"a"], "bytes; decode them first", TextError),
+        ([{"txt": "a"}], "Did you mean 'txt'|has no field 'text'", TextError),
+        (7, "int holds no documents", TextError),
+        ("nothing/*.txt", "nothing", SourceError),
+    ],
+)
+def test_what_is_no_document_is_refused(
+    tmp_path: Path, docs: Any, message: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error, match=message):
+        tokenize(docs, letters, tmp_path / "store")
+
+
+def test_files_that_are_no_text_are_refused_with_their_place(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"ok\xff")
+    (tmp_path / "bad.jsonl").write_text('{"text": "a"}\n{"text": \n')
+    (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"long enough " * 99)[:-20])
+    with pytest.raises(SourceError, match="byte 2 is 0xff"):
+        tokenize(tmp_path / "bad.txt", letters, tmp_path / "store")
+    with pytest.raises(SourceError, match=r"bad\.jsonl:2: not a line of JSON"):
+        tokenize(tmp_path / "bad.jsonl", letters, tmp_path / "store")
+    with pytest.raises(SourceError, match="breaks off"):
+        tokenize(tmp_path / "cut.txt.gz", letters, tmp_path / "store")
+
+
+def many() -> list[str]:
+    return [f"{n}:" + "ab" * (n * 7 % 90) for n in range(400)]
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("stop", [1, 150, 399])
+def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(tmp_path: Path, stop: int) -> None:
+    how: dict[str, Any] = {"split": {"valid": 0.1}, "shard_bytes": 2500, "min_length": 5}
+    tokenize(many(), counting([]), tmp_path / "whole", **how)
+
+    def interrupted() -> Iterator[str]:
+        yield from many()[:stop]
+        raise StoppedError
+
+    calls: list[str] = []
+    with pytest.raises(StoppedError):
+        tokenize(interrupted(), counting(calls), tmp_path / "store", **how)
+    with pytest.raises(StoreError):
+        load_from_disk(tmp_path / "store")
+    before = len(calls)
+    tokenize(many(), counting(calls), tmp_path / "store", **how)
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+    assert len(calls) - before <= 400
+
+
+def counting(calls: list[str]) -> Callable[[str], list[int]]:
+    class Counting:
+        vocab_size = 256
+        eos_token_id = 0
+        fingerprint = "letters"
+        __qualname__ = "letters"
+
+        def __call__(self, text: str) -> list[int]:
+            calls.append(text)
+            return list(text.encode())
+
+    return Counting()
+
+
+def test_finished_shards_are_not_tokenized_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.text.tokenizing._BATCH_DOCUMENTS", 20)
+    calls: list[str] = []
+
+    def interrupted() -> Iterator[str]:
+        yield from many()[:300]
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        tokenize(interrupted(), counting(calls), tmp_path / "store", shard_bytes=1500)
+    assert len(list((tmp_path / "store").glob("train/*.arrow"))) > 3
+    calls.clear()
+    tokenize(many(), counting(calls), tmp_path / "store", shard_bytes=1500)
+    assert len(calls) < 250
+    tokenize(many(), counting([]), tmp_path / "whole", shard_bytes=1500)
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+
+
+def test_other_documents_or_arguments_do_not_go_on_with_an_interrupted_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.text.tokenizing._BATCH_DOCUMENTS", 20)
+
+    def interrupted() -> Iterator[str]:
+        yield from many()[:300]
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        tokenize(interrupted(), letters, tmp_path / "store", shard_bytes=1500)
+    with pytest.raises(TextError, match="documents differ"):
+        tokenize(many()[::-1], letters, tmp_path / "store", shard_bytes=1500)
+    with pytest.raises(TextError, match="documents differ"):
+        tokenize(many()[:3], letters, tmp_path / "store", shard_bytes=1500)
+    with pytest.raises(TextError, match="other arguments"):
+        tokenize(many(), letters, tmp_path / "store", shard_bytes=1501)
+
+
+def test_documents_are_appended_as_new_shards(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    tokenize(TEXTS, letters, store, split={"valid": 0.5})
+    first = contents(store)
+    with pytest.raises(TextError, match="append=True"):
+        tokenize(["more"], letters, store, split={"valid": 0.5})
+    with pytest.raises(TextError, match="tokenizer is"):
+        tokenize(["more"], lambda text: [1], store, split={"valid": 0.5}, append=True)
+    splits = tokenize(["more", "and more", "z"], letters, store, split={"valid": 0.5}, append=True)
+    assert isinstance(splits, DatasetDict)
+    assert sum(splits.num_rows.values()) == len(TEXTS) + 3
+    assert all(contents(store)[name] == bytes_ for name, bytes_ in first.items() if name.endswith(".arrow"))
+    assert (
+        json.loads((store / "headrace.json").read_text())["fingerprint"]
+        != json.loads(first["headrace.json"])["fingerprint"]
+    )
+    assert sum(Tokens.open(store, split).details["documents"] for split in splits) == len(TEXTS) + 3
+    assert verify(store) == []
+
+
+def test_several_shards_are_one_stream(tmp_path: Path) -> None:
+    tokenize(many(), letters, tmp_path / "one")
+    tokenize(many(), letters, tmp_path / "several", shard_bytes=500)
+    names = ("input_ids", "labels", "segment_ids", "document", "start")
+    one, several = (
+        Windows(tmp_path / name, 32, 20, pack="concat", outputs=names) for name in ("one", "several")
+    )
+    assert len(several.tokens.values) > 10
+    left, right = (w.at(0, 0).gather(np.arange(len(w)), np.zeros(len(w), np.uint64)) for w in (one, several))
+    for name in names:
+        np.testing.assert_array_equal(left[name], right[name])
+
+
+def test_a_packing_plan_is_made_once_and_kept_beside_the_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenize(many(), letters, tmp_path / "store")
+    first = Windows(tmp_path / "store", 64, pack="best_fit")
+    rows = len(first)
+    assert len(list((tmp_path / "store" / "plans").iterdir())) == 1
+    monkeypatch.setattr("headrace.text.packing.plan_packing", None)
+    again = Windows(tmp_path / "store", 64, pack="best_fit")
+    assert len(again) == rows
+    batches = [w.at(0, 0).gather(np.arange(rows), np.zeros(rows, np.uint64)) for w in (first, again)]
+    np.testing.assert_array_equal(batches[0]["input_ids"], batches[1]["input_ids"])
+
+
+def test_no_documents_are_an_empty_store(tmp_path: Path) -> None:
+    dataset = tokenize([], letters, tmp_path / "store", split={"valid": 0.5}, sentences=False)
+    assert isinstance(dataset, DatasetDict)
+    assert dataset.num_rows == {"train": 0, "valid": 0}
+    assert len(Windows(Tokens.open(tmp_path / "store", "train"), 4)) == 0
+
+
+def test_sentences_need_to_know_where_tokens_end(tmp_path: Path) -> None:
+    with pytest.raises(TextError, match="input_ids and offsets"):
+        tokenize(["a"], letters, tmp_path / "store", sentences=True)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "message"),
+    [
+        ("gpt-2", "Did you mean 'gpt2'"),
+        ("missing/tokenizer.json", "does not exist"),
+        (7, "int is no tokenizer"),
+    ],
+)
+def test_what_is_no_tokenizer_is_refused(tmp_path: Path, tokenizer: Any, message: str) -> None:
+    pytest.importorskip("tiktoken")
+    with pytest.raises(TextError, match=message):
+        tokenize(["a"], tokenizer, tmp_path / "store")
+
+
+def test_files_of_other_kinds_are_refused_by_name(tmp_path: Path) -> None:
+    for name, library in (
+        ("tokenizer.json", "tokenizers"),
+        ("x.model", "sentencepiece"),
+        ("gpt2.tiktoken", "tiktoken"),
+    ):
+        pytest.importorskip(library)
+        (tmp_path / name).write_bytes(b"not one of mine")
+        with pytest.raises(TextError, match=name.replace(".", r"\.")):
+            tokenize(["a"], tmp_path / name, tmp_path / "store")
