@@ -30,11 +30,11 @@ from headrace.dataset.splits import load_from_disk
 from headrace.dataset.view import encoded_rows
 from headrace.encoding.rows import Rows
 from headrace.encoding.shard import encode_rows
-from headrace.errors import SourceError
+from headrace.errors import BuildError, SourceError
 from headrace.loading.space import Batch
 from headrace.parse.part import PartReader
 from headrace.sources import open_source
-from headrace.spec import Spec
+from headrace.spec import Attribution, Spec
 
 SPLIT = "data"
 """The one split of a store of new data."""
@@ -66,12 +66,14 @@ def encode(
 
     Raises:
         SourceError: Files are missing, or a feature's column is.
-        BuildError: Too many rows are bad.
+        BuildError: Too many rows are bad, or ``out`` is the store itself.
     """
     settings = settings_of(memory, threads, progress)
     opened = load_from_disk(store)
     patterns = [str(files)] if isinstance(files, str | Path) else [str(file) for file in files]
     out = Path(out)
+    if out.resolve() == opened.folder.resolve():
+        raise BuildError(f"{out} is the store that encodes. Choose another folder for --out.")
     plan = _rows_plan(opened.spec, labels=labels)
     reader = open_source(plan.source.model_copy(update={"files": tuple(patterns)}), None, plan.columns)
     spec, plan = _without_absent(opened.spec, plan, reader.names(0), labels=labels)
@@ -124,15 +126,30 @@ def _rows_plan(spec: Spec, *, labels: bool) -> ParsePlan:
 def _without_absent(
     spec: Spec, plan: ParsePlan, names: Iterable[str], *, labels: bool
 ) -> tuple[Spec, ParsePlan]:
-    """Take labels and the weight out of the declaration whose columns new data lacks."""
+    """Take labels and the weight out of the declaration whose columns new data lacks.
+
+    JSON Lines tell no columns: a label that is null in every row is kept, and masked.
+    """
     there = set(names)
+
+    def lacks(column: str | None) -> bool:
+        return column is not None and spec.table_of(column).table is None and column not in there
+
     declared = spec.to_dict()
-    if spec.weight is not None and spec.weight.column not in there:
+    if spec.weight is not None and (not labels or lacks(spec.weight.column)):
         declared.pop("weight")
     for name, label in spec.labels.items():
-        columns = [getattr(label, key, None) for key in ("column", "click_time", "convert_time", "weight")]
-        if not labels or any(column is not None and column not in there for column in columns):
+        columns = [getattr(label, key, None) for key in ("column", "click_time", "convert_time")]
+        absent = spec.source.format != "jsonl" and any(map(lacks, columns))
+        if not labels or absent or lacks(label.weight):
             declared["labels"].pop(name)
+    for name, label in spec.labels.items():
+        if (
+            isinstance(label, Attribution)
+            and label.given is not None
+            and label.given not in declared["labels"]
+        ):
+            declared["labels"].pop(name, None)
     reduced = Spec.from_dict(declared, folder=spec.folder)
     return reduced, _rows_plan(reduced, labels=labels)
 
