@@ -17,7 +17,7 @@ from typing import Any
 
 from headrace import disk
 from headrace.building.ingest import Parsed, parse_source
-from headrace.building.fitting import fit
+from headrace.building.fitting import fit, taken_vocabulary
 from headrace.building.plan import ParsePlan, parse_plans
 from headrace.building.publishing import finish_publishing, publish, staging_folder
 from headrace.building.quarantining import write_quarantines
@@ -27,7 +27,7 @@ from headrace.building.staleness import SourceEntry, describe_files, reasons_to_
 from headrace.building.tables import save_tables
 from headrace.building.writing import write_shards
 from headrace.dataset.fitted import fitted_details, fitted_files, save_fitted
-from headrace.dataset.layout import WORK, safe_name
+from headrace.dataset.layout import WORK, safe_name, vocabulary_file
 from headrace.dataset.manifest import MANIFEST_NAME, Manifest, read_manifest
 from headrace.dataset.shard import FileEntry
 from headrace.dataset.splits import DatasetDict, load_from_disk
@@ -36,7 +36,7 @@ from headrace.encoding.split import OUTSIDE, split_of_file
 from headrace.encoding.tables import JoinedTable
 from headrace.engine.local import default_threads
 from headrace.errors import BuildError, StoreError
-from headrace.sources import BadRow, Reader, open_source
+from headrace.sources import BadRow, Reader, SourceFile, open_source
 from headrace.spec import FileSplit, Spec
 
 
@@ -133,6 +133,7 @@ class _Build:
             _source_name(table): describe_files(reader.files, _by_name(known.get(_source_name(table), [])))
             for table, reader in self.readers.items()
         }
+        self.sources |= _taken_vocabularies(spec, known)
         self.fingerprint = store_fingerprint(spec, self.sources)
 
     def _manifest(self) -> Manifest | None:
@@ -246,13 +247,32 @@ def _source_name(table: str | None) -> str:
     return "rows" if table is None else f"tables.{table}"
 
 
+def _taken_vocabularies(spec: Spec, known: Mapping[str, list[SourceEntry]]) -> dict[str, list[SourceEntry]]:
+    """Describe the vocabularies of other stores: when one changes, so would the ids."""
+    described = {}
+    for name, declared in spec.vocabulary_specs.items():
+        if declared.from_ is None:
+            continue
+        path = taken_vocabulary(spec, name, declared.from_)
+        if path.exists():
+            where = f"{declared.from_}/{vocabulary_file(name)}"
+            status = path.stat()
+            file = SourceFile(where, str(path), status.st_size, status.st_mtime_ns)
+            source = f"vocabularies.{name}"
+            described[source] = describe_files([file], _by_name(known.get(source, [])))
+    return described
+
+
 def _by_name(entries: list[SourceEntry]) -> dict[str, SourceEntry]:
     return {entry["name"]: entry for entry in entries}
 
 
 def refuse_foreign(out: Path) -> None:
     """Refuse to build into a folder with other things in it."""
-    if (out / MANIFEST_NAME).exists() or (out / WORK).is_dir() or not out.exists():
+    if (out / MANIFEST_NAME).exists():
+        _refuse_other_kind(out)
+        return
+    if (out / WORK).is_dir() or not out.exists():
         return
     if not out.is_dir():
         raise BuildError(f"{out} is a file. Choose a folder for --out.")
@@ -260,6 +280,16 @@ def refuse_foreign(out: Path) -> None:
         raise BuildError(
             f"{out} is not empty and holds no store. Choose an empty or new folder for --out, or empty this one."
         )
+
+
+def _refuse_other_kind(out: Path) -> None:
+    """Refuse to put a store of rows in the place of a store of another kind; a damaged one may be replaced."""
+    try:
+        kind = read_manifest(out).kind
+    except StoreError:
+        return
+    if kind != "rows":
+        raise BuildError(f"{out} holds a store of {kind}, not of rows. Choose another folder for --out.")
 
 
 def claim(staging: Path, fingerprint: str) -> None:

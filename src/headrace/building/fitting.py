@@ -75,13 +75,25 @@ def _vocabulary(rowset: RowSet, name: str) -> Vocabulary:
 
 def _taken_from(spec: Spec, name: str, store: str) -> Vocabulary:
     folder = Path(spec.locate(store))
-    path = folder / vocabulary_file(name)
+    path = taken_vocabulary(spec, name, store)
     if not path.exists():
         raise BuildError(
             f"vocabularies.{name}: the store {folder} has no vocabulary of this name ({path} is missing). "
             "Name a store that was built with it."
         )
-    return Vocabulary.load(path)
+    vocabulary = Vocabulary.load(path)
+    for feature in spec.features_on(name):
+        if getattr(spec.features[feature], "missing", None) == "own" and vocabulary.missing is None:
+            raise BuildError(
+                f'features.{feature}: missing = "own", and the vocabulary {name!r} of {folder} has no id for '
+                'missing values. Write missing = "unknown", or take a vocabulary that has one.'
+            )
+    return vocabulary
+
+
+def taken_vocabulary(spec: Spec, name: str, store: str) -> Path:
+    """Return where the vocabulary lies that is taken from another store."""
+    return Path(spec.locate(store)) / vocabulary_file(name)
 
 
 def _counts(
