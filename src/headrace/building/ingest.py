@@ -160,7 +160,7 @@ class _Tally:
             ""
             if example is None
             else (
-                f" The last one seen: {self._reader.files[example.file].name}:{example.line}"
+                f" For example {self._reader.files[example.file].name}:{example.line}"
                 f"{_byte(example.byte_offset)}: {example.reason}."
             )
         )

@@ -137,7 +137,8 @@ def _refuse_unseen(context: Context, place: Place, vocabulary: Vocabulary, codes
     if len(met):
         value = str(context.rows.dictionary(place)[int(met[0])])
         raise VocabularyError(
-            f'features.{context.name}: {value!r} is not in the train split, and unseen = "error". '
+            f"features.{context.name}: {value!r} is not in the vocabulary (not in the train split, rarer "
+            'there than min_count, or beyond max_size), and unseen = "error". '
             'Add rows that hold it to train, or choose unseen = "unknown" or "hash".'
         )
 
