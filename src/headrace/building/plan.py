@@ -9,10 +9,11 @@ import xxhash
 
 from headrace.encoding.checks import row_checks
 from headrace.encoding.declared import row_places, source_columns
+from headrace.errors import SpecError
 from headrace.parse.checks import Check, check_key
 from headrace.parse.readings import Ids, Reading, key_of
 from headrace.sources import Column
-from headrace.spec import SourceOptions, Spec
+from headrace.spec import Sequence, SourceOptions, Spec
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,9 @@ def parse_plans(spec: Spec, *, labels: bool = True, split: bool = True) -> list[
         split: Whether the column that the split goes by is read too.
 
     Raises:
-        SpecError: One column is asked to be one value and a list.
+        SpecError: One column is asked to be one value and a list, or a history is to be made from events.
     """
+    _refuse_events(spec)
     needed: dict[str | None, dict[Reading, str]] = {None: {}}
     for name, table in spec.tables.items():
         needed[name] = {Ids(table.key): f"tables.{name}.key"}
@@ -69,3 +71,15 @@ def parse_plans(spec: Spec, *, labels: bool = True, split: bool = True) -> list[
         )
         for name, readings in needed.items()
     ]
+
+
+def _refuse_events(spec: Spec) -> None:
+    for name, feature in spec.features.items():
+        if isinstance(feature, Sequence) and feature.from_ is not None:
+            raise SpecError(
+                spec.message(
+                    ("features", name, "from"),
+                    "a build makes no histories from events; only a list in the row itself can be a sequence. "
+                    "Write each row's history into a column of the log, and name it with 'column'.",
+                )
+            )
