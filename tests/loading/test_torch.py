@@ -206,12 +206,11 @@ def test_what_does_not_fit_is_refused() -> None:
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
 def test_stateful_dataloader_of_torchdata_keeps_our_state() -> None:
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
-    source = loader_of()
-    outer = stateful.StatefulDataLoader(source, batch_size=None)
+    outer = stateful.StatefulDataLoader(loader_of().as_torch_dataloader().dataset, batch_size=None)
     iterator = iter(outer)
     for _ in range(4):
         next(iterator)
     state = outer.state_dict()
-    resumed = stateful.StatefulDataLoader(loader_of(), batch_size=None)
+    resumed = stateful.StatefulDataLoader(loader_of().as_torch_dataloader().dataset, batch_size=None)
     resumed.load_state_dict(state)
     assert [batch["index"].tolist() for batch in resumed] == expected(0)[4:]

@@ -44,6 +44,14 @@ class _Steps(IterableDataset[dict[str, Any]]):  # type: ignore[misc]
         for step in range(worker.id, len(maker.plan), worker.num_workers):
             yield maker.make(step).batch
 
+    def state_dict(self) -> State:
+        """Return the loader's state, as a ``StatefulDataLoader`` asks an iterable dataset for it."""
+        return self.loader.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a state was taken."""
+        self.loader.load_state_dict(state)
+
 
 class _EpochSampler(Sampler[None]):  # type: ignore[misc]
     """What a ``DataLoader`` over an iterable has for a sampler; it passes ``set_epoch`` on to the loader."""
