@@ -25,7 +25,7 @@ from headrace.kernels import fields
 from headrace.parse import readings
 from headrace.parse.faults import Faults, shown
 from headrace.parse.interner import Interner
-from headrace.parse.lists import as_strings, cut_list, cut_pairs, cut_texts, rows_of
+from headrace.parse.lists import as_strings, cut_list, cut_pairs, cut_texts, cut_whole_numbers, rows_of
 from headrace.parse.numbers import in_float32, judge, read_flags, read_numbers
 from headrace.parse.times import read_times
 
@@ -55,7 +55,11 @@ def _(reading: readings.Ids, array: pa.Array, interner: Interner) -> Typed:
 @read_column.register
 def _(reading: readings.IdLists, array: pa.Array, interner: Interner) -> Typed:
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        offsets, elements = cut_texts(texts_of(array), reading.separator)
+        texts = texts_of(array)
+        numbers = cut_whole_numbers(texts, reading.separator)
+        if numbers is not None:
+            return ragged(numbers[0], pa.array(interner.integers(numbers[1])), validity(array)), Faults()
+        offsets, elements = cut_texts(texts, reading.separator)
         return ragged(offsets, pa.array(interner.texts(elements)), validity(array)), Faults()
     offsets, values, valid = cut_list(array, reading.separator)
     return ragged(offsets, pa.array(interner.intern(values)), valid), Faults()
