@@ -1,0 +1,213 @@
+"""Sampled windows made visible: cuts, overlaps, document borders, padding and labels, decoded to text."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.text import Text
+
+from headrace.errors import TextError
+from headrace.kernels.windows_fill import IGNORED
+from headrace.order.permutation import Permutation
+from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS
+from headrace.text.tokenizer import as_tokenizer
+from headrace.text.tokens import Tokens
+from headrace.text.windows import Windows
+
+Decode = Callable[[Sequence[int]], str]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a token stands in its row."""
+
+    segment: int
+    """Number of the document's part in the row; 0 is padding."""
+    seen: bool
+    """Whether an earlier window of the document holds it too."""
+    live: bool
+    """Whether it has a label."""
+    hidden: bool
+    """Whether a masked-language-model label differs from what the model sees."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Neighbouring tokens that look alike, as text."""
+
+    text: str
+    look: Look
+    count: int
+    """How many tokens."""
+
+
+@dataclass(frozen=True)
+class RenderedRow:
+    """One window, ready to be shown."""
+
+    title: str
+    pieces: tuple[Piece, ...]
+
+
+def render_windows(
+    windows: Windows,
+    numbers: Sequence[int] | int = 4,
+    *,
+    seed: int = 0,
+    epoch: int = 0,
+    decode: Decode | None = None,
+) -> list[RenderedRow]:
+    """Return windows as text with the marks that a person wants to see before a run.
+
+    Args:
+        windows: What is looked at.
+        numbers: Which windows; or how many, drawn by the seed, in the order of the text.
+        seed: The loader's seed, which decides random cuts and masked tokens.
+        epoch: The epoch.
+        decode: From ids to text. None: the tokenizer that the store keeps, else ids are shown.
+
+    Raises:
+        TextError: A window number is not there.
+    """
+    space = windows.at(seed, epoch)
+    names = (*TOKEN_OUTPUTS, *ROW_OUTPUTS)
+    whole = replace(space, settings=replace(space.settings, outputs=names, mask_dtype="int64"))
+    indices = _numbers(numbers, len(space), seed, epoch)
+    batch = whole.gather(indices, np.zeros(indices.size, np.uint64))
+    seen = space.cut.runs(indices).seen
+    text_of = decode or decoder_of(windows.tokens)
+    is_masked = space.masking is not None
+    return [
+        _row(batch, row, int(indices[row]), int(seen[row]), text_of, is_masked) for row in range(indices.size)
+    ]
+
+
+def decoder_of(tokens: Tokens) -> Decode:
+    """Return what turns ids into text: the tokenizer that a store keeps, else the ids themselves."""
+    file = tokens.details.get("tokenizer", {}).get("file")
+    if file is None or tokens.folder is None:
+        return _as_numbers
+    try:
+        return as_tokenizer(tokens.folder / file).decode
+    except TextError:
+        return _as_numbers
+
+
+def _as_numbers(ids: Sequence[int]) -> str:
+    return " ".join(map(str, ids)) + " "
+
+
+def _numbers(numbers: Sequence[int] | int, count: int, seed: int, epoch: int) -> NDArray[np.int64]:
+    if not isinstance(numbers, int):
+        return np.array(numbers, np.int64)
+    chosen = Permutation(count, seed, epoch, "shown windows")[: min(numbers, count)]
+    return np.sort(chosen)
+
+
+def _row(
+    batch: dict[str, Any], row: int, number: int, seen: int, text_of: Decode, is_masked: bool
+) -> RenderedRow:
+    ids, labels, segments = batch["input_ids"][row], batch["labels"][row], batch["segment_ids"][row]
+    looks = [
+        Look(
+            segment=int(segments[column]),
+            seen=column < seen,
+            live=bool(labels[column] != IGNORED),
+            hidden=is_masked and bool(labels[column] not in (IGNORED, ids[column])),
+        )
+        for column in range(ids.size)
+    ]
+    title = (
+        f"window {number}: document {batch['document'][row]} from token {batch['start'][row]}, "
+        f"{batch['length'][row]} of {ids.size} tokens"
+    )
+    return RenderedRow(title, tuple(_pieces(ids, looks, text_of)))
+
+
+def _pieces(ids: NDArray[np.int64], looks: Sequence[Look], text_of: Decode) -> list[Piece]:
+    """Join neighbouring tokens that look alike, so that characters of several tokens are whole."""
+    pieces = []
+    for look, columns in groupby(range(ids.size), key=looks.__getitem__):
+        own = list(columns)
+        text = text_of(ids[own].tolist()) if look.segment else ""
+        pieces.append(Piece(text, look, len(own)))
+    return pieces
+
+
+_COLORS = ("cyan", "green", "yellow", "magenta", "blue")
+LEGEND = "colour: document · dim: in an earlier window too · underlined: without a label · reverse: hidden"
+
+
+def to_terminal(rows: Sequence[RenderedRow]) -> Text:
+    """Return rows for ``rich``: one paragraph a window, line ends shown as ⏎."""
+    text = Text(LEGEND + "\n", style="dim")
+    for row in rows:
+        text.append(f"\n{row.title}\n", style="bold")
+        for before, piece in zip((None, *row.pieces), row.pieces, strict=False):
+            text.append(_border(before, piece))
+            text.append(_shown(piece), style=_style(piece.look))
+        text.append("\n")
+    return text
+
+
+def _border(before: Piece | None, piece: Piece) -> str:
+    """Return a mark where another document begins."""
+    return " ┃ " if before is not None and before.look.segment != piece.look.segment else ""
+
+
+def _shown(piece: Piece) -> str:
+    return piece.text.replace("\n", "⏎") if piece.look.segment else f"[{piece.count} padding]"
+
+
+def _style(look: Look) -> str:
+    if look.segment == 0:
+        return "dim"
+    marks = [_COLORS[(look.segment - 1) % len(_COLORS)]]
+    marks += ["dim"] * look.seen + ["underline"] * (not look.live) + ["reverse"] * look.hidden
+    return " ".join(marks)
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.6 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+h2 {{ font-size: 1rem; margin: 1.5rem 0 .3rem }}
+p.row {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere }}
+.s0 {{ background: #e7ebf0 }} .s1 {{ background: #dcefff }} .s2 {{ background: #e3f6dc }}
+.s3 {{ background: #fff3cf }} .s4 {{ background: #f7e0f5 }} .s5 {{ background: #e4e1fb }}
+.seen {{ opacity: .5 }} .dead {{ text-decoration: underline dotted #b00 }}
+.hidden {{ outline: 1px solid #b00 }}
+.border {{ border-left: 3px solid #333; margin-left: 2px; padding-left: 2px }}
+</style></head><body>
+<p><span class="s1">colour</span>: document; <span class="seen">pale</span>: in an earlier window too;
+<span class="dead">dotted</span>: without a label; <span class="hidden">framed</span>: hidden from the model;
+<span class="s0">grey</span>: padding; a bar: another document begins.</p>
+{rows}
+</body></html>
+"""
+
+
+def to_html(rows: Sequence[RenderedRow], title: str = "Windows") -> str:
+    """Return rows as one self-contained page; all text is escaped."""
+    return _PAGE.format(title=html.escape(title), rows="\n".join(map(_html_row, rows)))
+
+
+def _html_row(row: RenderedRow) -> str:
+    pieces = [
+        _html_piece(before, piece) for before, piece in zip((None, *row.pieces), row.pieces, strict=False)
+    ]
+    return f'<h2>{html.escape(row.title)}</h2>\n<p class="row">{"".join(pieces)}</p>'
+
+
+def _html_piece(before: Piece | None, piece: Piece) -> str:
+    look = piece.look
+    names = [f"s{(look.segment - 1) % len(_COLORS) + 1 if look.segment else 0}"]
+    names += ["seen"] * look.seen + ["dead"] * (not look.live and look.segment > 0)
+    names += ["hidden"] * look.hidden + ["border"] * bool(_border(before, piece))
+    text = piece.text if look.segment else _shown(piece)
+    return f'<span class="{" ".join(names)}">{html.escape(text)}</span>'

@@ -1,0 +1,68 @@
+"""What a person sees of windows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.errors import TextError
+from headrace.text import MLM, Tokens, Windows, tokenize
+from headrace.text.rendering import decoder_of, render_windows, to_html, to_terminal
+
+WORDS = ["<pad>", "the", "cat", "sat", "<b>on</b>", "a", "mat"]
+
+
+def decode(ids: object) -> str:
+    return "".join(f"{WORDS[number]} " for number in ids)  # type: ignore[attr-defined]
+
+
+def test_borders_overlaps_padding_and_labels_are_shown() -> None:
+    windows = Windows([[1, 2, 3, 4], [5, 6]], 5, 3, pack="concat", eos=False, pad_id=0)
+    first, last = render_windows(windows, [0, 1], decode=decode)
+    assert first.title == "window 0: document 0 from token 0, 5 of 5 tokens"
+    assert [(p.text, p.look.segment, p.look.seen, p.look.live) for p in first.pieces] == [
+        ("the cat sat ", 1, False, True),
+        ("<b>on</b> ", 1, False, False),
+        ("a ", 2, False, True),
+    ]
+    assert [(p.text, p.look.segment, p.look.seen, p.count) for p in last.pieces] == [
+        ("<b>on</b> ", 1, True, 1),
+        ("a ", 2, True, 1),
+        ("mat ", 2, False, 1),
+        ("", 0, False, 2),
+    ]
+    shown = to_terminal([first, last]).plain
+    assert "the cat sat <b>on</b>  ┃ a " in shown
+    assert "[2 padding]" in shown
+    page = to_html([first, last], title="<cats>")
+    assert "&lt;b&gt;on&lt;/b&gt;" in page
+    assert "<b>" not in page
+    assert "<title>&lt;cats&gt;</title>" in page
+    assert 'class="s2 border"' in page
+
+
+def test_hidden_tokens_are_marked() -> None:
+    tokens = Tokens.from_documents([[1, 2, 3]], vocab_size=7, mask=0)
+    (row,) = render_windows(Windows(tokens, 4, objective=MLM(1.0)), [0], decode=decode)
+    assert any(piece.look.hidden for piece in row.pieces)
+
+
+def test_windows_are_drawn_by_seed_and_shown_in_order() -> None:
+    windows = Windows([list(range(100))], 4)
+    titles = [row.title for row in render_windows(windows, 5, seed=1)]
+    assert len(titles) == 5
+    assert titles == [row.title for row in render_windows(windows, 5, seed=1)]
+    assert titles != [row.title for row in render_windows(windows, 5, seed=2)]
+    assert len(render_windows(windows, 99)) == 25
+    with pytest.raises(TextError, match="window 25"):
+        render_windows(windows, [25])
+
+
+def test_a_store_decodes_itself(tmp_path: Path, shared_data: Path) -> None:
+    pytest.importorskip("tiktoken")
+    tokenize(["A whale 鲸.\nNext"], shared_data / "tokenizers" / "gpt2", tmp_path / "store")
+    (row,) = render_windows(Windows(tmp_path / "store", 16))
+    assert row.pieces[0].text + row.pieces[1].text == "A whale 鲸.\nNext"
+    assert "鲸.⏎Next" in to_terminal([row]).plain
+    assert decoder_of(Tokens.from_documents([[1]]))([1, 2]) == "1 2 "
