@@ -88,7 +88,12 @@ def encode(
         reader.check()
         checksums = [entry["xxh3"] for entry in sources["rows"]]
         parsed = parse_source(
-            reader, plan, out / WORK / "parsed" / "rows", "-".join([plan.fingerprint, *checksums]), settings
+            reader,
+            plan,
+            out / WORK / "parsed" / "rows",
+            "-".join([plan.fingerprint, *checksums]),
+            settings,
+            required={reading.path for reading in _rows_plan(spec, labels=False).readings},
         )
         tables = load_tables(opened.folder, spec)
         parts = [Rows(part, tables, plan.keys) for part in parsed.open()]

@@ -15,14 +15,18 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import xxhash
 
 from headrace import disk
+from headrace.arrays import numbers_of
 from headrace.building.plan import ParsePlan
 from headrace.building.settings import Settings
 from headrace.engine.local import run_in_order
 from headrace.errors import BuildError
+from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.part import Part, PartReader, open_part, save_part
+from headrace.parse.readings import Ids, Reading, key_of
 from headrace.sources import BadRow, Block, Reader, SourceFile
 
 _FINGERPRINT = "fingerprint.json"
@@ -57,6 +61,7 @@ def parse_source(
     *,
     files: Collection[int] | None = None,
     one_part: bool = False,
+    required: Collection[str] | None = None,
 ) -> Parsed:
     """Parse a source into parts below ``folder``; finished ones of an earlier run are kept.
 
@@ -68,10 +73,11 @@ def parse_source(
         settings: Threads and size of parts.
         files: Numbers of the files to read; None is all.
         one_part: Make one part of all, as joined tables need it.
+        required: Columns that some row must have; None is all.
 
     Raises:
         BuildError: Far more rows are bad than ``max_bad_fraction`` allows, or one is, with ``on_bad_row = "fail"``.
-        SourceError: A file is damaged, or changed while it was read.
+        SourceError: A file is damaged, or changed while it was read, or no row has a column.
     """
     part_bytes = 1 << 62 if one_part else settings.part_bytes
     _claim(folder, f"{fingerprint}-{part_bytes}")
@@ -89,14 +95,18 @@ def parse_source(
             save_part(parser.part(), path)
         return path, number, sum(block.nbytes for block in blocks)
 
+    absent = _AbsentColumns(plan, reader, required)
     done = 0
     blocks = reader.blocks(settings.block_bytes, files)
     for path, _, size in run_in_order(finish, enumerate(_grouped(blocks, part_bytes)), settings.threads):
         paths.append(path)
-        tally.add(open_part(path))
+        part = open_part(path)
+        tally.add(part)
+        absent.add(part)
         done += size
         settings.progress(f"parsing {plan.table or 'rows'}", min(1.0, done / total))
     tally.check(final=True)
+    absent.check()
     return Parsed(folder, tuple(paths))
 
 
@@ -122,6 +132,40 @@ def _grouped(blocks: Iterator[Block], part_bytes: int) -> Iterator[list[Block]]:
             group, size, groups = [], 0, groups + 1
     if group or groups == 0:
         yield group
+
+
+class _AbsentColumns:
+    """Finds columns of JSON Lines that no row has: they have no header that would tell."""
+
+    def __init__(self, plan: ParsePlan, reader: Reader, required: Collection[str] | None) -> None:
+        self._reader = reader
+        self._rows = 0
+        self._empty = {
+            key_of(reading): reading
+            for reading in plan.readings
+            if reader.format == "jsonl" and (required is None or reading.path in required)
+        }
+
+    def add(self, part: Part) -> None:
+        self._rows += len(part)
+        self._empty = {
+            key: reading for key, reading in self._empty.items() if not _has_value(reading, part.columns[key])
+        }
+
+    def check(self) -> None:
+        """Raise ``SourceError`` where a column is null in every row and no file's first rows have its key."""
+        paths = {reading.path for reading in self._empty.values()}
+        if self._rows == 0 or not paths:
+            return
+        names = {name for number in range(len(self._reader.files)) for name in self._reader.names(number)}
+        for path in sorted(paths - names):
+            raise self._reader.missing(path, 0)
+
+
+def _has_value(reading: Reading, column: pa.Array) -> bool:
+    if isinstance(reading, Ids):
+        return bool((numbers_of(column) != NULL_CODE).any())
+    return bool(column.null_count < len(column))
 
 
 class _Tally:
