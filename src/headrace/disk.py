@@ -95,9 +95,15 @@ def locked(path: Path, waiting_for: str) -> Iterator[None]:
         waiting_for: What the lock guards, for the message.
 
     Raises:
-        BuildError: Another process holds the lock.
+        BuildError: Another process holds the lock, or the folder cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise BuildError(
+            f"{waiting_for} cannot be written ({error.strerror}). Choose another --out, or mend its permissions."
+        ) from None
     with path.open("a+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -63,7 +63,7 @@ def _column(rows: Sequence[Mapping[str, Any]], column: Column) -> pa.Array:
         try:
             values.append(_value(_at(row, column.path), column))
         except TypeError as error:
-            raise SourceError(f"row {number}: {column.path}: {error}.") from None
+            raise SourceError(f"row {number}: {column.path}: {str(error).rstrip('.')}.") from None
     return pa.array(values, _TYPES[column.kind])
 
 

@@ -68,8 +68,10 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_bytes())
         return parse_manifest(content, path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise StoreError(_why_missing(folder)) from None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}).") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, StoreError):
             raise
@@ -77,6 +79,8 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _why_missing(folder: Path) -> str:
+    if folder.is_file():
+        return f"{folder}: a file, expected the folder of a store."
     if not folder.is_dir():
         return f"{folder}: no such folder. Build the store with `headrace build SPEC --out {folder}`."
     return (
