@@ -242,6 +242,24 @@ def test_missing_and_optional_columns(
     assert read(data, [Column("x", "text", optional=True)], format=form).columns == {"x": [None] * 3}
 
 
+@pytest.mark.parametrize("block_bytes", [1, 100, 8 << 20])
+def test_lists_of_one_large_batch_in_blocks(read: Callable[..., Any], block_bytes: int) -> None:
+    rows = [None if i % 5 == 0 else [float(i)] * (i % 4) for i in range(40)]
+    pairs = [None if row is None else [(str(k), value) for k, value in enumerate(row)] for row in rows]
+    table = pa.table(
+        {"l": rows, "p": pa.array(pairs, pa.map_(pa.string(), pa.float64())), "unwanted": range(40)}
+    )
+    buffer = io.BytesIO()
+    with pa.ipc.new_file(buffer, table.schema) as writer:
+        writer.write_table(table)
+    found = read(buffer.getvalue(), [Column("l", "texts"), Column("p", "pairs")], block_bytes, format="arrow")
+    texts = [None if row is None else [str(int(value)) for value in row] for row in rows]
+    assert found.columns["l"] == texts
+    assert found.columns["p"] == [
+        None if row is None else [(str(k), value) for k, value in enumerate(row)] for row in texts
+    ]
+
+
 @every_way
 def test_no_rows(read: Callable[..., Any], way: str) -> None:
     form, store = STORED[way]

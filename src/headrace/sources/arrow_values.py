@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headrace.errors import SourceError
 from headrace.sources.batch import Column
-from headrace.sources.values import floats_as_text, with_elements
+from headrace.sources.values import elements_of, floats_as_text, with_elements
 
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 _INT64_MAX = (1 << 63) - 1
@@ -48,12 +48,13 @@ class Converter:
         return self._lists(array)
 
     def _lists(self, array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
-        values = array.values
+        values = elements_of(array)
         converted, bad = self._pairs(values) if self.column.kind == "pairs" else self._scalars(values)
-        made = with_elements(array, converted)
         offsets = array.offsets.to_numpy()
-        rows = {int(np.searchsorted(offsets, i, side="right")) - 1: why for i, why in bad.items()}
-        return made, {row: why for row, why in rows.items() if 0 <= row < len(array)}
+        rows = {
+            int(np.searchsorted(offsets - offsets[0], i, side="right")) - 1: why for i, why in bad.items()
+        }
+        return with_elements(array, converted), rows
 
     def _pairs(self, values: pa.Array) -> tuple[pa.Array, dict[int, str]]:
         if not pa.types.is_struct(values.type) or values.type.num_fields != 2:

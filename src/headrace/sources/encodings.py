@@ -18,7 +18,8 @@ _MARKED = re.compile("([\udc00-\udcff]+)")
 _HANDLER = "headrace.keep-bytes"
 _UTF8 = ("utf-8", "utf-8-sig")
 _UTF8_BOM = b"\xef\xbb\xbf"
-_NOT_FOR_FILES = ("unicode_escape", "raw_unicode_escape", "idna", "punycode", "undefined", "utf-7")
+_NOT_FOR_FILES = ("unicode_escape", "raw_unicode_escape", "idna", "punycode", "undefined")
+_WITH_MEMORY = ("iso2022", "hz", "utf-7")
 
 
 def _keep_bytes(error: UnicodeError) -> tuple[str, int]:
@@ -89,6 +90,11 @@ def _canonical(encoding: str) -> str:
         ) from None
     if not getattr(info, "_is_text_encoding", True) or info.name.replace("-", "_") in _NOT_FOR_FILES:
         raise SourceError(f"source.encoding: {encoding!r} is no encoding of text files.")
+    if info.name.startswith(_WITH_MEMORY):
+        raise SourceError(
+            f"source.encoding: in {encoding!r} the meaning of a byte depends on what came before, "
+            "so that rows have no bytes of their own. Convert the files to UTF-8 first."
+        )
     return info.name
 
 

@@ -118,8 +118,9 @@ def find_files(patterns: str | Iterable[str], base: Path | None = None) -> list[
     if not patterns:
         raise SourceError("source.files is empty. Name at least one file, glob or URL.")
     found = [file for pattern in patterns for file in _matching(str(pattern), base)]
+    found.sort(key=lambda file: os.fsencode(file.name))
     unique = {_identity(file): file for file in reversed(found)}
-    return sorted(unique.values(), key=lambda file: os.fsencode(file.name))
+    return list(reversed(unique.values()))
 
 
 def _identity(file: SourceFile) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from headrace.kernels.lines import Records, gather_lines
 from headrace.sources.batch import Column
-from headrace.sources.values import EXACT_FLOAT, floats_as_text, with_elements
+from headrace.sources.values import EXACT_FLOAT, elements_of, floats_as_text, with_elements
 
 _ROW = re.compile(r"in row (\d+)")
 _SMALLEST_BLOCK = 64
@@ -134,10 +134,11 @@ def _column(table: pa.Table, path: str) -> pa.Array:
 def _may_be_rounded(array: pa.Array) -> NDArray[np.bool_] | bool:
     """Return which rows hold a float that may stand for more than one literal integer."""
     if pa.types.is_list(array.type) and pa.types.is_floating(array.type.value_type):
-        large = np.flatnonzero(_large(array.values))
+        large = np.flatnonzero(_large(elements_of(array)))
         rows = np.zeros(len(array), np.bool_)
         if large.size:
-            rows[np.searchsorted(array.offsets.to_numpy(), large, side="right") - 1] = True
+            offsets = array.offsets.to_numpy()
+            rows[np.searchsorted(offsets - offsets[0], large, side="right") - 1] = True
         return rows
     return _large(array) if pa.types.is_floating(array.type) else False
 
@@ -153,7 +154,7 @@ def _settled(array: pa.Array, column: Column) -> pa.Array:
     """Return floats without a minus zero, and as text where an id is wanted; truth values as text."""
     kind = array.type
     if pa.types.is_list(kind):
-        elements = array.values
+        elements = elements_of(array)
         settled = _settled(elements, column)
         return array if settled is elements else with_elements(array, settled)
     if pa.types.is_boolean(kind):

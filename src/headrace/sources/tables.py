@@ -56,11 +56,12 @@ class TableFile:
         Raises:
             SourceError: The file is damaged.
         """
-        with self._opened() as source:
-            if self.form == "parquet":
+        if self.form == "parquet":
+            with self._opened() as source:
                 yield from self._parquet_blocks(source, columns)
-            else:
-                yield from self._arrow_blocks(source, columns, block_bytes)
+        else:
+            with self._opened(_top_level(columns, self.schema())) as source:
+                yield from self._arrow_blocks(source, block_bytes)
 
     def read_group(self, group: int, columns: Sequence[Column]) -> pa.Table:
         """Read the wanted columns of one Parquet row group."""
@@ -87,27 +88,23 @@ class TableFile:
                 yield self._block(row, table.num_rows, table=pa.Table.from_batches([table]))
                 row += table.num_rows
 
-    def _arrow_blocks(self, source: Any, columns: Sequence[Column], block_bytes: int) -> Iterator[TableBlock]:
+    def _arrow_blocks(self, source: Any, block_bytes: int) -> Iterator[TableBlock]:
         row = 0
-        names = {name for column in columns for name in (column.path, column.path.split(".")[0])}
-        for batch, count in self._guarded_batches(_record_batches(source), names):
+        for batch in self._guarded_batches(_record_batches(source)):
+            count = batch.num_rows
             size = max(1, count * block_bytes // max(batch.nbytes, 1)) if batch.num_columns else max(count, 1)
             for start in range(0, count, size):
                 part = pa.Table.from_batches([batch.slice(start, size)])
-                rows = min(size, count - start)
-                yield self._block(row, rows, table=part)
-                row += rows
+                yield self._block(row + start, part.num_rows, table=part)
+            row += count
 
-    def _guarded_batches(
-        self, batches: Iterator[pa.RecordBatch], names: set[str]
-    ) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Yield the wanted columns, looked through: damaged arrays must not be computed with."""
+    def _guarded_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield record batches that were looked through: damaged arrays must not be computed with."""
         for batch in self._guarded(batches):
             with self._faults():
-                kept = [i for i, name in enumerate(batch.schema.names) if name in names]
-                wanted = _with_unchecked_text(batch.select(kept))
-                wanted.validate(full=True)
-            yield wanted, batch.num_rows
+                checked = _with_unchecked_text(batch)
+                checked.validate(full=True)
+            yield checked
 
     def _guarded(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield what a library reads, its errors as ours."""
@@ -134,7 +131,8 @@ class TableFile:
             ) from error
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _opened(self, fields: Sequence[int] | None = None) -> Iterator[Any]:
+        """Open the file; of an Arrow file only the fields of those numbers, where given."""
         with contextlib.ExitStack() as stack:
             stored = stack.enter_context(self.file.open())
             head = self.file.read(stored, len(_ARROW_MAGIC) + 4)
@@ -146,15 +144,17 @@ class TableFile:
             elif self.file.is_local:
                 stored = stack.enter_context(pa.OSFile(self.file.path))
             with self._faults():
-                source = self._reader(stored, head)
+                source = self._reader(stored, head, fields)
             yield source
 
-    def _reader(self, stored: Any, head: bytes) -> Any:
+    def _reader(self, stored: Any, head: bytes, fields: Sequence[int] | None) -> Any:
         if self.form == "parquet":
             opened = pq.ParquetFile(stored, metadata=self._metadata, page_checksum_verification=True)
             self._metadata = opened.metadata
             return opened
-        return pa.ipc.open_file(stored) if head.startswith(_ARROW_MAGIC) else pa.ipc.open_stream(stored)
+        options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        opener = pa.ipc.open_file if head.startswith(_ARROW_MAGIC) else pa.ipc.open_stream
+        return opener(stored, options=options)
 
     @contextlib.contextmanager
     def _unpacked(self) -> Iterator[IO[bytes]]:
@@ -185,6 +185,11 @@ def _record_batches(source: Any) -> Iterator[pa.RecordBatch]:
             yield source.get_batch(number)
     else:
         yield from source
+
+
+def _top_level(columns: Sequence[Column], schema: pa.Schema) -> list[int]:
+    names = {name for column in columns for name in (column.path, column.path.split(".")[0])}
+    return [i for i, name in enumerate(schema.names) if name in names]
 
 
 def _leaves(columns: Sequence[Column], schema: pa.Schema) -> list[str]:

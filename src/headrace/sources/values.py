@@ -79,7 +79,7 @@ def as_text(array: pa.Array) -> pa.Array:
     if pa.types.is_string(kind):
         return array
     if pa.types.is_list(kind):
-        return with_elements(array, as_text(array.values))
+        return with_elements(array, as_text(elements_of(array)))
     if pa.types.is_struct(kind):
         return pa.StructArray.from_arrays(
             [as_text(array.field(0)), as_text(array.field(1))], names=["key", "value"]
@@ -87,11 +87,18 @@ def as_text(array: pa.Array) -> pa.Array:
     return floats_as_text(array) if pa.types.is_floating(kind) else array.cast(pa.string())
 
 
+def elements_of(array: pa.Array) -> pa.Array:
+    """Return the elements of a list array one after another, those under nulls too."""
+    offsets = array.offsets
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    return array.values.slice(first, last - first)
+
+
 def with_elements(array: pa.Array, elements: pa.Array) -> pa.Array:
-    """Return a list array with other elements in the same places."""
-    offsets = pa.array(array.offsets.to_numpy(), pa.int32())
+    """Return a list array with others in the places of ``elements_of(array)``."""
+    offsets = array.offsets.to_numpy()
     mask = pc.is_null(array) if array.null_count else None
-    return pa.ListArray.from_arrays(offsets, elements, mask=mask)
+    return pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), elements, mask=mask)
 
 
 def joined(pieces: Sequence[pa.Array]) -> pa.Array:
