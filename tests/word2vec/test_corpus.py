@@ -37,6 +37,8 @@ def ids_of(corpus: Corpus) -> list[list[int]]:
         SENTENCES,
         iter(SENTENCES),
         [tuple(row) for row in SENTENCES],
+        IDS,
+        [np.array(row, np.int32) for row in IDS],
         pa.array(SENTENCES),
         pa.array(SENTENCES, pa.large_list(pa.large_string())),
         pa.chunked_array([SENTENCES[:1], SENTENCES[1:]]),
@@ -144,6 +146,11 @@ def test_arrays_that_do_not_fit(ids: np.ndarray, offsets: list[int], message: st
         Corpus.from_arrays(ids, offsets)
 
 
+@pytest.mark.parametrize("nothing", [[], [[]], [[], []]])
+def test_nothing_is_a_corpus_too(nothing: list[list[str]]) -> None:
+    assert as_corpus(nothing, VOCABULARY).num_tokens == 0
+
+
 @pytest.mark.parametrize("wrong", [5, -1, 2**40])
 def test_id_outside_the_vocabulary_is_named_with_its_token_number(wrong: int) -> None:
     corpus = Corpus(
@@ -160,6 +167,8 @@ def test_id_outside_the_vocabulary_is_named_with_its_token_number(wrong: int) ->
     ("source", "message"),
     [
         (["one text"], "sentence 0 is one text"),
+        ([["a"], [1]], "lists of words, or of word ids"),
+        ([1, 2], "column of int64"),
         (pa.array(["one text"]), "column of string"),
         (pa.array([[1, None]]), "1 word ids of the corpus are null"),
     ],

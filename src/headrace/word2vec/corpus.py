@@ -53,7 +53,7 @@ class TokenStore(Protocol):
         ...
 
 
-Sentences: TypeAlias = Iterable[Sequence[str]] | pa.Array | pa.ChunkedArray
+Sentences: TypeAlias = Iterable[Sequence[str] | Sequence[int]] | pa.Array | pa.ChunkedArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,36 +95,23 @@ class Corpus:
 
     @classmethod
     def from_sentences(cls, sentences: Sentences, vocabulary: Vocabulary) -> Corpus:
-        """Encode sentences of words.
+        """Take sentences: lists of words are encoded, lists of integers are word ids as they are.
 
         Args:
-            sentences: Lists of words, or an Arrow list array of strings such as
-                ``read_sentences`` gives.
+            sentences: Lists, or an Arrow array of lists such as ``read_sentences`` gives.
             vocabulary: Gives the ids; words that it does not hold become UNKNOWN.
 
         Raises:
-            CorpusError: A sentence is one text, not a list of words.
+            CorpusError: A sentence is one text and not a list of words, or holds something else.
         """
-        lists = _arrow_lists(sentences)
-        offsets, words = list_borders(lists)
-        return cls.from_arrays(vocabulary.encode(words).astype(_id_dtype(len(vocabulary))), offsets)
-
-    @classmethod
-    def from_arrow(cls, column: pa.Array | pa.ChunkedArray, vocabulary: Vocabulary) -> Corpus:
-        """Take a column of sentences: lists of word ids as they are, lists of words encoded.
-
-        Raises:
-            CorpusError: The column holds neither.
-        """
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        if not _is_list(column.type):
+        lists = sentences if isinstance(sentences, pa.Array | pa.ChunkedArray) else _arrow_lists(sentences)
+        if not _is_list(lists.type):
             raise CorpusError(
-                f"the corpus is a column of {column.type}; needed are lists of word ids or of words. "
+                f"the corpus is a column of {lists.type}; needed are lists of word ids or of words. "
                 "Split each text into words first, with read_sentences for instance."
             )
-        if pa.types.is_integer(column.type.value_type):
-            return cls(tuple(_arrow_shard(chunk) for chunk in chunks))
-        return cls.from_sentences(column, vocabulary)
+        chunks = lists.chunks if isinstance(lists, pa.ChunkedArray) else [lists]
+        return cls(tuple(_arrow_shard(chunk, vocabulary) for chunk in chunks))
 
     @classmethod
     def from_dataset(cls, dataset: Dataset, vocabulary: Vocabulary, column: str = COLUMN) -> Corpus:
@@ -141,7 +128,7 @@ class Corpus:
                 " Name the column of sentences: SkipGram(dataset, vocabulary, column=...)."
             )
         table = dataset.to_arrow()
-        corpus = cls.from_arrow(table.column(column), vocabulary)
+        corpus = cls.from_sentences(table.column(column), vocabulary)
         if column != COLUMN or STARTS not in dataset.column_names:
             return replace(corpus, digest=f"{dataset.fingerprint}-{column}")
         starts = table.column(STARTS).chunks
@@ -222,7 +209,7 @@ def as_corpus(source: Any, vocabulary: Vocabulary, column: str = COLUMN) -> Corp
 
     Args:
         source: A ``Corpus``, a token store, a ``Dataset`` with a column of lists, an Arrow list
-            array, or lists of words.
+            array, or lists of words or word ids.
         vocabulary: Gives the ids of words.
         column: The column of a ``Dataset``.
 
@@ -233,33 +220,38 @@ def as_corpus(source: Any, vocabulary: Vocabulary, column: str = COLUMN) -> Corp
         return source
     if isinstance(source, Dataset):
         return Corpus.from_dataset(source, vocabulary, column)
-    if isinstance(source, pa.Array | pa.ChunkedArray):
-        return Corpus.from_arrow(source, vocabulary)
-    if hasattr(source, "values") and hasattr(source, "offsets"):
+    is_arrow = isinstance(source, pa.Array | pa.ChunkedArray)
+    if not is_arrow and hasattr(source, "values") and hasattr(source, "offsets"):
         return Corpus.from_tokens(source)
     return Corpus.from_sentences(source, vocabulary)
 
 
-def _arrow_lists(sentences: Sentences) -> pa.Array:
-    if isinstance(sentences, pa.ChunkedArray):
-        return sentences.combine_chunks()
-    if isinstance(sentences, pa.Array):
-        return sentences
+def _arrow_lists(sentences: Iterable[Sequence[str] | Sequence[int]]) -> pa.Array:
     rows = list(sentences)
     for number, row in enumerate(rows):
         if isinstance(row, str):
             raise CorpusError(
                 f"sentence {number} is one text, {row[:40]!r}; needed is a list of words (str.split)."
             )
-    return pa.array(rows, pa.large_list(pa.large_string()))
+    try:
+        lists = pa.array(rows)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise CorpusError(f"sentences are lists of words, or of word ids: {error}") from None
+    return lists.cast(pa.list_(pa.string())) if pa.types.is_null(_value_type(lists.type)) else lists
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if _is_list(kind) else kind
 
 
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def _arrow_shard(array: pa.Array) -> Shard:
+def _arrow_shard(array: pa.Array, vocabulary: Vocabulary) -> Shard:
     offsets, values = list_borders(array)
+    if not pa.types.is_integer(values.type):
+        return _shard(vocabulary.encode(values).astype(_id_dtype(len(vocabulary))), offsets)
     if values.null_count:
         raise CorpusError(f"{values.null_count} word ids of the corpus are null; give UNKNOWN's id instead.")
     return _shard(numbers_of(values), offsets)

@@ -165,8 +165,8 @@ class SkipGram(CenterSpace):
 
         Args:
             corpus: Sentences: a ``Corpus``, a token store, a ``Dataset``, an Arrow list array, or
-                lists of words.
-            vocabulary: The words; ids in the corpus are its ids.
+                lists; lists of words are encoded, integers are ids of the vocabulary.
+            vocabulary: The words.
             window: Largest window, at least 1; each centre draws its own from ``1..window``.
             negatives: Noise words for each pair or centre, at least 0.
             negatives_per: ``"pair"``: for each context; ``"center"``: for each centre.
