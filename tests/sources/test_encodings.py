@@ -10,18 +10,8 @@ from headrace.errors import SourceError
 from headrace.sources.encodings import Transcoder, is_utf8
 
 ENCODINGS = [
-    "latin-1",
-    "cp1252",
-    "ascii",
-    "utf-16",
-    "utf-16-be",
-    "utf-32",
-    "gb18030",
-    "gbk",
-    "big5",
-    "shift_jis",
-    "euc-kr",
-    "koi8-r",
+    *("latin-1", "cp1252", "ascii", "koi8-r", "utf-16", "utf-16-be", "utf-32"),
+    *("gb18030", "gbk", "big5", "shift_jis", "euc-kr"),
 ]
 
 

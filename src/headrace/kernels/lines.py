@@ -1,4 +1,4 @@
-r"""Where records begin and end in raw bytes, and which lines need a closer look.
+r"""Where records begin and end in raw bytes.
 
 A record ends at ``\n``, ``\r\n`` or a lone ``\r``; in CSV not inside a quoted
 field. A quote opens a field only where the field begins, as in RFC 4180::
@@ -36,10 +36,6 @@ SPANS_LINES = 4
 """The record holds line ends, inside quotes."""
 CUT_OFF = 8
 """The stream broke off inside the record."""
-NOT_AN_OBJECT = 16
-"""The line does not begin with ``{`` and end with ``}``."""
-NEEDS_EXACT = 32
-"""The line may hold what fast JSON parsers wrongly accept: NaN, Infinity, very deep nesting."""
 
 _NEWLINE = 10
 _RETURN = 13
@@ -48,7 +44,6 @@ _TAB = 9
 _ONES = np.uint64(0x0101010101010101)
 _HIGH = np.uint64(0x8080808080808080)
 _WORD = 8
-_SHORT_LINE = 512
 _NO_BYTE = -1
 
 
@@ -245,104 +240,6 @@ def scan_records(
         array, words, array.size, delimiter, quote, final, skip, limit, starts, ends, lines, flags
     )
     return Records(starts[:count], ends[:count], lines[:count], flags[:count], int(consumed), int(line_count))
-
-
-@inline
-def _looks_like_a_value(data, start, i):  # type: ignore[no-untyped-def]
-    """Return whether the word at ``i`` stands where a JSON value may begin."""
-    i -= 1
-    while i > start and (data[i] == _SPACE or data[i] == _TAB or data[i] == 45):
-        i -= 1
-    return data[i] == 58 or data[i] == 44 or data[i] == 91  # : , [
-
-
-@inline
-def _has_constant(data, words, start, end):  # type: ignore[no-untyped-def]
-    """Return whether ``NaN`` or ``Inf`` stands in ``[start, end)`` where a value may begin."""
-    i = start
-    while True:
-        i = next_of(data, words, i, end, 78, 73, 73)  # N I
-        if i + 2 >= end:
-            return False
-        nan = data[i] == 78 and data[i + 1] == 97 and data[i + 2] == 78
-        infinity = data[i] == 73 and data[i + 1] == 110 and data[i + 2] == 102
-        if (nan or infinity) and _looks_like_a_value(data, start, i):
-            return True
-        i += 1
-
-
-@inline
-def _openings(data, start, end):  # type: ignore[no-untyped-def]
-    """Return how many ``[`` and ``{`` stand in ``[start, end)``, strings included."""
-    count = 0
-    for i in range(start, end):
-        count += (data[i] | np.uint8(32)) == np.uint8(123)
-    return count
-
-
-@kernel
-def _check_objects(data, words, starts, ends, most_openings, flags):  # type: ignore[no-untyped-def]
-    for row in range(starts.size):
-        start = starts[row]
-        end = ends[row]
-        while start < end and (data[start] == _SPACE or data[start] == _TAB):
-            start += 1
-        while end > start and (data[end - 1] == _SPACE or data[end - 1] == _TAB):
-            end -= 1
-        if end - start < 2 or data[start] != 123 or data[end - 1] != 125:
-            flags[row] |= NOT_AN_OBJECT
-        elif _has_constant(data, words, start, end) or (
-            end - start > _SHORT_LINE and _openings(data, start, end) > most_openings
-        ):
-            flags[row] |= NEEDS_EXACT
-
-
-def check_objects(data: bytes, records: Records, most_openings: int) -> NDArray[np.uint8]:
-    """Flag the lines that must not go to a fast JSON parser unseen.
-
-    Args:
-        data: The bytes in which ``records`` were found.
-        records: From ``scan_records`` without quotes.
-        most_openings: Lines of more than 512 bytes with more ``[`` and ``{`` are flagged, since they may
-            be nested deeply; shorter lines can be nested 256 deep at most.
-
-    Returns:
-        uint8 ``[R]``, the records' flags with ``NOT_AN_OBJECT`` and ``NEEDS_EXACT`` added.
-    """
-    array = np.frombuffer(data, np.uint8)
-    words = np.frombuffer(data, np.uint64, count=array.size // _WORD)
-    flags = records.flags.copy()
-    _check_objects(array, words, records.starts, records.ends, most_openings, flags)
-    return flags
-
-
-@kernel
-def _nesting(data):  # type: ignore[no-untyped-def]
-    depth = 0
-    deepest = 0
-    quoted = False
-    i = 0
-    while i < data.size:
-        byte = data[i]
-        if quoted:
-            if byte == 92:
-                i += 1
-            elif byte == 34:
-                quoted = False
-        elif byte == 34:
-            quoted = True
-        elif byte == 91 or byte == 123:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte == 93 or byte == 125:
-            depth -= 1
-        i += 1
-    return deepest
-
-
-def nesting_depth(data: bytes) -> int:
-    """Return how many ``[`` and ``{`` of a JSON text are open at once at most, strings left out."""
-    return int(_nesting(np.frombuffer(data, np.uint8)))
 
 
 @kernel

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from headrace.kernels.lines import nesting_depth
+from headrace.kernels.json_checks import nesting_depth
 from headrace.sources.batch import Column, Kind
 from headrace.sources.values import number_text
 

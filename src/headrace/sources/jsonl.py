@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.kernels.lines import CUT_OFF, Records, check_objects
+from headrace.kernels.json_checks import check_objects
+from headrace.kernels.lines import CUT_OFF, Records
 from headrace.sources.batch import Column, TextBlock
 from headrace.sources.checks import invalid_utf8
 from headrace.sources.json_exact import DEEPEST, BadValue, read_line
