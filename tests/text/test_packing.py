@@ -10,8 +10,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.text import Windows
-from headrace.text.packing import plan_packing
+from headrace.text import Tokens, Windows
+from headrace.text.packing import PackedCut, plan_packing
+from headrace.text.streams import Streams
+
+
+def plan_of(lengths: Any, window: int) -> PackedCut:
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    tokens = Tokens.from_arrays(np.zeros(offsets[-1], np.uint8), offsets)
+    return plan_packing(Streams(tokens, None, joined=False), window)
+
 
 Everything = Callable[..., dict[str, Any]]
 
@@ -48,7 +56,7 @@ def fewest_rows(sizes: list[int], window: int) -> int:
 @given(st.lists(st.integers(0, 20), max_size=9), st.integers(1, 12))
 @settings(max_examples=200, deadline=None)
 def test_rows_are_within_the_bound_of_the_optimum(lengths: list[int], window: int) -> None:
-    plan = plan_packing(np.cumsum([0, *lengths]), window)
+    plan = plan_of(lengths, window)
     pieces = [piece for n in lengths for piece in [window] * (n // window) + [n % window] * (n % window > 0)]
     assert len(plan) == best_fit_rows(pieces, window)
     optimum = fewest_rows(pieces, window) if pieces else 0
@@ -59,7 +67,7 @@ def test_rows_are_within_the_bound_of_the_optimum(lengths: list[int], window: in
 @settings(max_examples=150, deadline=None)
 def test_every_token_once_and_no_document_that_fits_is_split(lengths: list[int], window: int) -> None:
     offsets = np.cumsum([0, *lengths])
-    plan = plan_packing(offsets, window)
+    plan = plan_of(lengths, window)
     covered = np.zeros(offsets[-1], int)
     for position, size in zip(plan.position, plan.size, strict=True):
         covered[position : position + size] += 1
@@ -89,5 +97,5 @@ def test_rows_hold_their_documents(everything: Everything, documents: list[list[
 
 def test_many_documents_fill_their_rows(everything: Everything) -> None:
     lengths = np.arange(1, 2001) * 37 % 900 + 1
-    plan = plan_packing(np.concatenate([[0], np.cumsum(lengths)]), 1024)
+    plan = plan_of(lengths, 1024)
     assert len(plan) <= 1.05 * lengths.sum() / 1024

@@ -133,6 +133,7 @@ def fill_rows(  # type: ignore[no-untyped-def]
     run_size,
     run_document,
     seen,
+    hide,
     stored_offsets,
     document_offsets,
     shard_tokens,
@@ -158,7 +159,8 @@ def fill_rows(  # type: ignore[no-untyped-def]
         run_position: int64 [R], first token, counted over all documents.
         run_size: int64 [R], at least 1; the runs of a row have at most W tokens together.
         run_document: int64 [R], the document of each run's first token.
-        seen: int64 [B], leading tokens of the row whose labels an earlier window has.
+        seen: int64 [B], leading tokens of the row that an earlier window has.
+        hide: Whether their labels are hidden.
         stored_offsets: int64 [D+1], where each document begins in the store.
         document_offsets: int64 [D+1], where each document begins when added end tokens count.
         shard_tokens: int64 [K+1], tokens of the store before each shard.
@@ -229,7 +231,8 @@ def fill_rows(  # type: ignore[no-untyped-def]
         if input_ids.shape[0] > 0:
             input_ids[row, column:] = pad
         if labels.shape[0] > 0:
-            labels[row, : seen[row]] = IGNORED
+            if hide:
+                labels[row, : seen[row]] = IGNORED
             labels[row, column:] = IGNORED
         if attention_mask.shape[0] > 0:
             attention_mask[row, :column] = 1

@@ -101,23 +101,42 @@ def last_at_most(ascending, value):  # type: ignore[no-untyped-def]
 
 @kernel
 def locate_windows(  # type: ignore[no-untyped-def]
-    indices, cumulative, stream_offsets, window, stride, offsets, tail, position, size, seen
+    indices,
+    cumulative,
+    stream_offsets,
+    document_offsets,
+    window,
+    stride,
+    offsets,
+    tail,
+    row_runs,
+    position,
+    size,
+    document,
+    seen,
 ):
-    """Fill, for windows of a fixed stride, where each lies.
+    """Fill, for windows of a fixed stride, where each lies; return the place of a wrong index, or -1.
 
     Args:
         indices: int64 [B], each in ``[0, cumulative[-1])``.
         cumulative: int64 [K+1], from ``cumulate_windows`` with the same arguments.
         stream_offsets: int64 [K+1].
+        document_offsets: int64 [D+1], where each document begins, in the same count.
         window: Tokens in a window.
         stride: Tokens from one start to the next.
         offsets: int64 [K] or [1].
         tail: As in ``cumulate_windows``.
+        row_runs: int64 [B+1], filled: 0, 1, 2, ...: each window is one run.
         position: int64 [B], filled: first token, counted over all streams.
         size: int64 [B], filled: tokens in the window, in ``[1, window]``.
+        document: int64 [B], filled: the document of the first token.
         seen: int64 [B], filled: how many of them the window before it holds.
     """
+    row_runs[0] = 0
     for row in range(indices.size):
+        row_runs[row + 1] = row + 1
+        if indices[row] < 0 or indices[row] >= cumulative[-1]:
+            return row
         k = last_at_most(cumulative, indices[row])
         length = stream_offsets[k + 1] - stream_offsets[k]
         offset = offsets[min(k, offsets.size - 1)]
@@ -125,6 +144,9 @@ def locate_windows(  # type: ignore[no-untyped-def]
             indices[row] - cumulative[k], length, window, stride, offset, tail
         )
         position[row] = stream_offsets[k] + start
+        one_a_document = stream_offsets.size == document_offsets.size
+        document[row] = k if one_a_document else last_at_most(document_offsets, position[row])
+    return -1
 
 
 @kernel

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from headrace.text.cuts import Cut, Integers, Runs
+from headrace.text.cuts import Cut, Integers, Runs, check_windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +42,12 @@ class BucketedCut:
 
     def runs(self, indices: Integers) -> Runs:
         """Return one run a row."""
+        check_windows(indices, len(self))
         buckets = self.buckets(indices)
-        position, size, seen = np.empty((3, indices.size), np.int64)
+        position, size, document, seen = np.empty((4, indices.size), np.int64)
         for bucket in np.unique(buckets).tolist():
             rows = buckets == bucket
             runs = self.cuts[bucket].runs(indices[rows] - self.bounds[bucket])
-            position[rows], size[rows], seen[rows] = runs.position, runs.size, runs.seen
-        return Runs(np.arange(indices.size + 1), position, size, seen)
+            position[rows], size[rows] = runs.position, runs.size
+            document[rows], seen[rows] = runs.document, runs.seen
+        return Runs(np.arange(indices.size + 1), position, size, document, seen)

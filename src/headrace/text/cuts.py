@@ -13,12 +13,30 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.errors import TextError
+from headrace.kernels.windows_fill import first_outside
 from headrace.kernels.windows_layout import cumulate_windows, list_windows, locate_windows
 from headrace.text.streams import Streams
 
 Integers = NDArray[np.int64]
 TAILS = {"pad": 0, "drop": 1, "shift": 2}
 """The kernels' number of each ``tail``."""
+
+
+def no_such_window(number: int, count: int) -> TextError:
+    """Return the error for a window number beyond the last."""
+    return TextError(f"window {number}: this epoch has {count} windows, numbered from 0.")
+
+
+def check_windows(indices: Integers, count: int) -> None:
+    """Check window numbers.
+
+    Raises:
+        TextError: One is outside ``[0, count)``.
+    """
+    wrong = first_outside(indices, count)
+    if wrong >= 0:
+        raise no_such_window(int(indices[wrong]), count)
 
 
 class Runs(NamedTuple):
@@ -30,6 +48,8 @@ class Runs(NamedTuple):
     """int64 [R], first token of each run, counted over all documents and added end tokens."""
     size: Integers
     """int64 [R], tokens in each run."""
+    document: Integers
+    """int64 [R], the document of each run's first token."""
     seen: Integers
     """int64 [B], leading tokens of each row that an earlier row of its stream holds."""
 
@@ -46,7 +66,11 @@ class Cut(Protocol):
         ...
 
     def runs(self, indices: Integers) -> Runs:
-        """Return what fills the rows ``indices`` (int64 [B])."""
+        """Return what fills the rows ``indices`` (int64 [B]).
+
+        Raises:
+            TextError: One of them is not there.
+        """
         ...
 
 
@@ -79,26 +103,33 @@ class StrideCut:
 
     def runs(self, indices: Integers) -> Runs:
         """Return one run a row."""
-        position, size, seen = np.empty((3, indices.size), np.int64)
-        locate_windows(
+        row_runs = np.empty(indices.size + 1, np.int64)
+        position, size, document, seen = np.empty((4, indices.size), np.int64)
+        wrong = locate_windows(
             indices,
             self.cumulative,
             self.streams.offsets,
+            self.streams.document_offsets,
             self.window,
             self.stride,
             self.offsets,
             TAILS[self.tail],
+            row_runs,
             position,
             size,
+            document,
             seen,
         )
-        return Runs(np.arange(indices.size + 1), position, size, seen)
+        if wrong >= 0:
+            raise no_such_window(int(indices[wrong]), len(self))
+        return Runs(row_runs, position, size, document, seen)
 
 
 @dataclass(frozen=True, eq=False)
 class ListedCut:
     """Windows whose starts were computed one by one, and are kept."""
 
+    streams: Streams
     window: int
     cumulative: Integers
     """int64 [K+1], windows before each stream."""
@@ -147,7 +178,7 @@ class ListedCut:
             seen,
         )
         count = int(cumulative[-1])
-        return cls(window, cumulative, position[:count], size[:count], seen[:count])
+        return cls(streams, window, cumulative, position[:count], size[:count], seen[:count])
 
     def __len__(self) -> int:
         return self.position.size
@@ -158,9 +189,12 @@ class ListedCut:
 
     def runs(self, indices: Integers) -> Runs:
         """Return one run a row."""
+        check_windows(indices, len(self))
+        position = self.position[indices]
         return Runs(
             np.arange(indices.size + 1),
-            self.position[indices],
+            position,
             self.size[indices].astype(np.int64),
+            self.streams.documents_at(position),
             self.seen[indices].astype(np.int64),
         )

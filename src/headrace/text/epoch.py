@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.errors import TextError
-from headrace.kernels.windows_fill import IGNORED, fill_column, fill_rows, first_outside, hide_seen
+from headrace.kernels.windows_fill import IGNORED, fill_column, fill_rows, hide_seen
 from headrace.loading.space import Batch
 from headrace.text.buckets import BucketedCut
 from headrace.text.cuts import Cut, Integers, Runs
@@ -61,19 +60,17 @@ class WindowEpoch:
             TextError: A window number is outside ``[0, len(self))``.
         """
         del keys
-        self._check(indices)
         runs = self.cut.runs(indices)
-        documents = self.streams.documents_at(runs.position)
         batch = self._empty(indices.size, self.cut.width(indices))
-        self._fill(batch, runs, documents)
+        self._fill(batch, runs)
         if self.masking is not None:
-            self.masking.apply(batch, runs, documents)
+            self.masking.apply(batch, runs)
             if not self.settings.overlap_labels:
                 hide_seen(batch["labels"], runs.seen)
-        self._fill_columns(batch, runs, documents)
-        self._mask_labels(batch, runs, documents)
+        self._fill_columns(batch, runs)
+        self._mask_labels(batch, runs)
         if self.spans is not None:
-            batch.update(self._window_spans(runs, documents))
+            batch.update(self._window_spans(runs))
         return batch
 
     def sample_lengths(self) -> Integers:
@@ -87,21 +84,15 @@ class WindowEpoch:
             return [(len(cut), cut.width(_NO_ROW)) for cut in self.cut.cuts]
         return [(len(self.cut), self.cut.width(_NO_ROW))]
 
-    def _check(self, indices: NDArray[np.int64]) -> None:
-        place = first_outside(indices, len(self.cut))
-        if place >= 0:
-            raise TextError(
-                f"window {indices[place]}: this epoch has {len(self.cut)} windows, numbered from 0."
-            )
-
-    def _fill(self, batch: Batch, runs: Runs, documents: Integers) -> None:
+    def _fill(self, batch: Batch, runs: Runs) -> None:
         settings, streams = self.settings, self.streams
         fill_rows(
             runs.row_runs,
             runs.position,
             runs.size,
-            documents,
-            np.zeros_like(runs.seen) if settings.overlap_labels else runs.seen,
+            runs.document,
+            runs.seen,
+            not settings.overlap_labels,
             streams.tokens.offsets,
             streams.document_offsets,
             streams.tokens.shard_tokens,
@@ -130,25 +121,25 @@ class WindowEpoch:
             return np.dtype(np.float32)
         return np.dtype(np.int64)
 
-    def _fill_columns(self, batch: Batch, runs: Runs, documents: Integers) -> None:
+    def _fill_columns(self, batch: Batch, runs: Runs) -> None:
         for name in self.streams.tokens.columns:
             if name in batch:
-                self._fill_column(name, batch[name], runs, documents, shift=0)
+                self._fill_column(name, batch[name], runs, shift=0)
 
-    def _mask_labels(self, batch: Batch, runs: Runs, documents: Integers) -> None:
+    def _mask_labels(self, batch: Batch, runs: Runs) -> None:
         if LABEL_MASK in self.streams.tokens.columns and "labels" in batch:
             target_mask = np.empty(batch["labels"].shape, np.int64)
             shift = 1 if self.settings.labels == "next" and self.masking is None else 0
-            self._fill_column(LABEL_MASK, target_mask, runs, documents, shift)
+            self._fill_column(LABEL_MASK, target_mask, runs, shift)
             batch["labels"][target_mask == 0] = IGNORED
 
-    def _fill_column(self, name: str, out: NDArray[Any], runs: Runs, documents: Integers, shift: int) -> None:
+    def _fill_column(self, name: str, out: NDArray[Any], runs: Runs, shift: int) -> None:
         tokens = self.streams.tokens
         fill_column(
             runs.row_runs,
             runs.position,
             runs.size,
-            documents,
+            runs.document,
             tokens.offsets,
             self.streams.document_offsets,
             tokens.shard_tokens,
@@ -158,10 +149,10 @@ class WindowEpoch:
             out,
         )
 
-    def _window_spans(self, runs: Runs, documents: Integers) -> Mapping[str, Integers]:
+    def _window_spans(self, runs: Runs) -> Mapping[str, Integers]:
         """Return the answers' first and last token in each row, -1 where the row does not hold it whole."""
         assert self.spans is not None
-        begin = runs.position - self.streams.document_offsets[documents]
-        first, last = self.spans[documents, 0] - begin, self.spans[documents, 1] - begin
-        inside = (self.spans[documents, 0] >= 0) & (first >= 0) & (last < runs.size)
+        begin = runs.position - self.streams.document_offsets[runs.document]
+        first, last = self.spans[runs.document, 0] - begin, self.spans[runs.document, 1] - begin
+        inside = (self.spans[runs.document, 0] >= 0) & (first >= 0) & (last < runs.size)
         return {"start_positions": np.where(inside, first, -1), "end_positions": np.where(inside, last, -1)}

@@ -11,7 +11,7 @@ from headrace.errors import TextError
 from headrace.kernels.masking import mask_tokens
 from headrace.kernels.rng import stream_key
 from headrace.loading.space import Batch
-from headrace.text.cuts import Integers, Runs
+from headrace.text.cuts import Runs
 from headrace.text.settings import MLM
 from headrace.text.streams import Streams, check_id
 from headrace.text.tokens import Tokens
@@ -37,7 +37,7 @@ class Masking:
         mask_id = mask_to_use(streams.tokens, objective)
         return cls(streams, objective, mask_id, stream_key(seed, epoch, _STREAM))
 
-    def apply(self, batch: Batch, runs: Runs, documents: Integers) -> None:
+    def apply(self, batch: Batch, runs: Runs) -> None:
         """Hide tokens of ``input_ids``, and write ``labels``, both in place."""
         tokens, whole_word = self.streams.tokens, self.objective.whole_word
         words: NDArray[np.uint8] = tokens.columns[WORD_STARTS][0] if whole_word else _NO_WORDS
@@ -45,7 +45,7 @@ class Masking:
             runs.row_runs,
             runs.position,
             runs.size,
-            documents,
+            runs.document,
             tokens.offsets,
             self.streams.document_offsets,
             tokens.shard_tokens,

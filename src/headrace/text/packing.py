@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headrace.dataset.shard import open_shard, write_shard
 from headrace.errors import StoreError
 from headrace.kernels.packing import best_fit_decreasing, copy_runs, count_runs
-from headrace.text.cuts import Integers, Runs
+from headrace.text.cuts import Integers, Runs, check_windows
 from headrace.text.streams import Streams
 
 _FOLDER = "plans"
@@ -22,6 +22,7 @@ _FOLDER = "plans"
 class PackedCut:
     """Rows that hold pieces of several documents; a document that fits in a row is never split."""
 
+    streams: Streams
     window: int
     row_pieces: Integers
     """int64 [R+1], which pieces are of which row."""
@@ -39,11 +40,14 @@ class PackedCut:
 
     def runs(self, indices: Integers) -> Runs:
         """Return one run a piece."""
+        check_windows(indices, len(self))
         row_runs = np.empty(indices.size + 1, np.int64)
         count_runs(indices, self.row_pieces, row_runs)
         position, size = np.empty((2, int(row_runs[-1])), np.int64)
         copy_runs(indices, self.row_pieces, self.position, self.size, row_runs, position, size)
-        return Runs(row_runs, position, size, np.zeros(indices.size, np.int64))
+        return Runs(
+            row_runs, position, size, self.streams.documents_at(position), np.zeros(indices.size, np.int64)
+        )
 
 
 def packed_cut(streams: Streams, window: int, fingerprint: str) -> PackedCut:
@@ -55,24 +59,25 @@ def packed_cut(streams: Streams, window: int, fingerprint: str) -> PackedCut:
         fingerprint: What the plan depends on; part of its file's name.
     """
     path = _plan_path(streams.tokens.folder, fingerprint)
-    if path is not None and (kept := _read_plan(path, window)) is not None:
+    if path is not None and (kept := _read_plan(path, streams, window)) is not None:
         return kept
-    plan = plan_packing(streams.document_offsets, window)
+    plan = plan_packing(streams, window)
     if path is not None:
         _keep_plan(path, plan)
     return plan
 
 
-def plan_packing(document_offsets: Integers, window: int) -> PackedCut:
+def plan_packing(streams: Streams, window: int) -> PackedCut:
     """Cut each document into pieces of ``window`` tokens, and place the rests by best-fit decreasing.
 
     Ties go by document number; rows are in the order of their first token, pieces
     in a row in the order of the documents.
 
     Args:
-        document_offsets: int64 [D+1], where each document begins, end tokens counted.
+        streams: One stream a document.
         window: Tokens in a row.
     """
+    document_offsets = streams.document_offsets
     lengths = np.diff(document_offsets)
     whole = lengths // window
     whole_position = _whole_pieces(document_offsets, whole, window)
@@ -82,6 +87,7 @@ def plan_packing(document_offsets: Integers, window: int) -> PackedCut:
     row = np.empty(documents.size, np.int64)
     count = best_fit_decreasing(rest[documents], window, row)
     return _in_order(
+        streams,
         window,
         position=np.concatenate([whole_position, (document_offsets[:-1] + whole * window)[documents]]),
         size=np.concatenate([np.full(whole_position.size, window), rest[documents]]),
@@ -97,21 +103,21 @@ def _whole_pieces(document_offsets: Integers, whole: Integers, window: int) -> I
     return pieces
 
 
-def _in_order(window: int, position: Integers, size: Integers, row: Integers) -> PackedCut:
+def _in_order(streams: Streams, window: int, position: Integers, size: Integers, row: Integers) -> PackedCut:
     """Number rows by their first token, and sort the pieces of each."""
     first = np.full(int(row.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(first, row, position)
     order = np.lexsort((position, first[row]))
     counts = np.bincount(row, minlength=first.size)[np.argsort(first)]
     row_pieces = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return PackedCut(window, row_pieces, position[order], size[order].astype(np.int32))
+    return PackedCut(streams, window, row_pieces, position[order], size[order].astype(np.int32))
 
 
 def _plan_path(folder: Path | None, fingerprint: str) -> Path | None:
     return None if folder is None else folder / _FOLDER / f"best_fit-{fingerprint}.arrow"
 
 
-def _read_plan(path: Path, window: int) -> PackedCut | None:
+def _read_plan(path: Path, streams: Streams, window: int) -> PackedCut | None:
     """Return a plan that was kept; None where there is none that can be read."""
     if not path.exists():
         return None
@@ -121,6 +127,7 @@ def _read_plan(path: Path, window: int) -> PackedCut | None:
         return None
     pieces = batch.column("pieces")
     return PackedCut(
+        streams,
         window,
         np.asarray(pieces.offsets).astype(np.int64),
         np.asarray(pieces.values.field("position")),

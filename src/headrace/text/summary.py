@@ -106,7 +106,7 @@ def _tally(epoch: WindowEpoch) -> NDArray[np.int64]:
             runs.row_runs,
             runs.position,
             runs.size,
-            epoch.streams.documents_at(runs.position),
+            runs.document,
             runs.seen,
             epoch.streams.document_offsets,
             not epoch.settings.overlap_labels,
@@ -132,7 +132,7 @@ def _documents_left_out(epoch: WindowEpoch) -> int:
     held = np.zeros(len(streams.tokens) + 1, np.int64)
     for indices in _blocks(epoch):
         runs = epoch.cut.runs(indices)
-        np.add.at(held, streams.documents_at(runs.position), 1)
+        np.add.at(held, runs.document, 1)
         np.add.at(held, streams.documents_at(runs.position + runs.size - 1) + 1, -1)
     without = np.cumsum(held)[:-1] == 0
     return int(np.count_nonzero(without & (np.diff(streams.document_offsets) > 0)))

@@ -52,7 +52,7 @@ def _continues_documents(streams: Streams, cut: Cut) -> bool:
 
 def _one_continues(streams: Streams, cut: Cut, first: int) -> bool:
     runs = cut.runs(np.arange(first, min(first + _BLOCK_ROWS, len(cut))))
-    begins = streams.document_offsets[streams.documents_at(runs.position)]
+    begins = streams.document_offsets[runs.document]
     return bool((runs.position > begins).any())
 
 
