@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.kernels.compile import inline, kernel
-from headrace.kernels.permute import walk, walk_back
+from headrace.kernels.permute import walk, walk_back, width
 from headrace.kernels.rng import random_bits
 
 _UNTWEAKED = np.uint64(0)
@@ -25,10 +25,8 @@ def _first_of_lane(lane, start, lanes):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _index_in_stream(t, size, block, keys, short_place):  # type: ignore[no-untyped-def]
+def _index_in_stream(t, blocks, bits, short, block, keys, short_place):  # type: ignore[no-untyped-def]
     """Return the sample at place ``t`` of the stream of permuted blocks; one block may be short."""
-    blocks = (size + block - 1) // block
-    short = size - (blocks - 1) * block
     if t < short_place * block:
         place = t // block
         offset = t % block
@@ -39,7 +37,7 @@ def _index_in_stream(t, size, block, keys, short_place):  # type: ignore[no-unty
         shifted = t + block - short
         place = shifted // block
         offset = shifted % block
-    return walk(place, blocks, keys, _UNTWEAKED) * block + offset
+    return walk(place, blocks, bits, keys, _UNTWEAKED) * block + offset
 
 
 @kernel
@@ -74,30 +72,30 @@ def block_order(
     """
     blocks = (size + block - 1) // block
     short_place = walk_back(blocks - 1, blocks, keys, _UNTWEAKED)
+    blocks_bits = width(blocks)
+    short = size - (blocks - 1) * block
     span = window * block
     out = np.empty(positions.size, np.int64)
-    lane = np.int64(0)
-    before = np.int64(0)
+    lane = np.int64(-1)
+    here = np.int64(-1)
+    first = count = before = lane_start = length = inside = bits = np.int64(0)
     tweak = np.uint64(0)
-    tweaked_lane = np.int64(-1)
-    tweaked_window = np.int64(-1)
     for i in range(positions.size):
         j = positions[i] - start
-        first = _first_of_lane(lane, start, lanes)
-        count = _first_of_lane(lane, stop, lanes) - first
-        while j >= before + count:
+        while lane < 0 or j >= before + count:
             before += count
             lane += np.int64(1)
+            here = np.int64(-1)
             first = _first_of_lane(lane, start, lanes)
             count = _first_of_lane(lane, stop, lanes) - first
+            lane_start = _lane_start(lane, size, lanes)
+            length = size // lanes + np.int64(lane < size % lanes)
         q = first + j - before
-        here = q // span
-        if lane != tweaked_lane or here != tweaked_window:
+        if here < 0 or q >= (here + 1) * span:
+            here = q // span
+            inside = np.int64(min(np.int64(span), length - here * span))
+            bits = width(inside)
             tweak = random_bits(key, lane, here)
-            tweaked_lane = lane
-            tweaked_window = here
-        length = size // lanes + np.int64(lane < size % lanes)
-        inside = min(span, length - here * span)
-        t = _lane_start(lane, size, lanes) + here * span + walk(q - here * span, inside, keys, tweak)
-        out[i] = _index_in_stream(t, size, block, keys, short_place)
+        t = lane_start + here * span + walk(q - here * span, inside, bits, keys, tweak)
+        out[i] = _index_in_stream(t, blocks, blocks_bits, short, block, keys, short_place)
     return out

@@ -67,18 +67,17 @@ def feistel_inverse(x, left, right, keys, tweak):  # type: ignore[no-untyped-def
 @inline
 def width(size):  # type: ignore[no-untyped-def]
     """Return how many bits hold every integer in ``[0, size)``; 2 at least."""
-    bits = 2
+    bits = np.int64(2)
     while (np.uint64(size - 1) >> np.uint64(bits)) > 0:
         bits += 1
     return bits
 
 
 @inline
-def walk(x, size, keys, tweak):  # type: ignore[no-untyped-def]
-    """Return where ``x`` goes in a bijection on ``[0, size)``, as int64."""
+def walk(x, size, bits, keys, tweak):  # type: ignore[no-untyped-def]
+    """Return where ``x`` goes in a bijection on ``[0, size)``, as int64; ``bits`` is ``width(size)``."""
     if size < 2:
         return np.int64(x)
-    bits = width(size)
     left = np.uint64(bits // 2)
     right = np.uint64(bits - bits // 2)
     y = feistel(np.uint64(x), left, right, keys, tweak)

@@ -78,8 +78,9 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         if self._left_at is not None:
             clock.consumer += arrived - self._left_at
         made = self._take()
-        with clock.stage("copy"):
-            batch = self._maker.converter.move(made.batch)
+        started = time.perf_counter()
+        batch = self._maker.converter.move(made.batch)
+        clock.lap("copy", started)
         self._step += 1
         clock.batches += 1
         clock.samples += made.samples

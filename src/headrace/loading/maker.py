@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -69,8 +70,9 @@ class BatchMaker:
             indices = self.order.indices(positions, part.start, part.stop)
             batch = self._gather(indices, keys)
         if self.transform is not None:
-            with self.clock.stage("transform"):
-                batch = _checked(self.transform(batch, keys))
+            started = time.perf_counter()
+            batch = _checked(self.transform(batch, keys))
+            self.clock.lap("transform", started)
         if self.plan.last == "pad":
             jagged: Mapping[str, str] = getattr(self.space, "jagged", {})
             batch = add_filling(batch, positions.size, part.filling, self.space.fill, jagged)
@@ -84,10 +86,11 @@ class BatchMaker:
         return batch
 
     def _convert(self, batch: Batch) -> dict[str, Any]:
-        with self.clock.stage("convert"):
-            converted = self.converter.convert(batch)
-        with self.clock.stage("copy"):
-            converted = self.converter.stage(converted)
+        started = time.perf_counter()
+        converted = self.converter.convert(batch)
+        started = self.clock.lap("convert", started)
+        converted = self.converter.stage(converted)
+        self.clock.lap("copy", started)
         if not self.group:
             return converted
         roles: Mapping[str, Role] = self.space.roles

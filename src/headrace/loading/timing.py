@@ -104,14 +104,11 @@ class Clock:
         self.batches = 0
         self.samples = 0
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Count the time of a block."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._add(name, time.perf_counter() - started)
+    def lap(self, name: str, started: float) -> float:
+        """Count the time since ``started`` for a stage, and return the present time."""
+        now = time.perf_counter()
+        self._add(name, now - started)
+        return now
 
     @contextmanager
     def gather(self) -> Iterator[None]:
