@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ OWN_UNKNOWN = "<unk>"
 
 _NEWLINE = ord("\n")
 _LARGEST_SPACE = ord(" ")
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 18
 _MAPPED_IDS = 1 << 22
 
 
@@ -166,10 +167,13 @@ def _coded(
 def _collected(arrays: Iterator[NDArray[np.uint32]], scratch: Path | str | None) -> NDArray[np.uint32]:
     """Join the arrays, in memory or in an unnamed file of a folder."""
     if scratch is None:
-        return np.concatenate([np.empty(0, np.uint32), *arrays])
+        held = io.BytesIO()
+        for array in arrays:
+            held.write(array.data)
+        return np.frombuffer(held.getbuffer(), np.uint32)
     with tempfile.TemporaryFile(dir=scratch) as file:
         for array in arrays:
-            array.tofile(file)
+            file.write(array.data)
         file.flush()
         return np.memmap(file, np.uint32, "r+") if file.tell() else np.empty(0, np.uint32)
 
