@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -286,3 +287,138 @@ def built(tmp_path: Path, log: Callable[..., str]) -> Callable[..., hr.DatasetDi
         return hr.build(declared, out=tmp_path / f"store{count}", threads=2)
 
     return built
+
+
+def ad_log(count: int, seed: int = 0) -> list[dict[str, Any]]:
+    """A log with everything in it: nested keys, nulls, lists, pairs, vectors, late conversions, bad rows."""
+    draw = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for number in range(count):
+        ts = 1000 + 10 * number
+        seen = sorted(draw.randrange(ts) for _ in range(draw.randrange(7)))
+        row: dict[str, Any] = {
+            "request": f"r{number}",
+            "ts": ts,
+            "user": int(40 * draw.random() ** 2),
+            "creative": draw.choice(
+                ["c1", "c2", "7", 7, "007", "ü", "", 18446744073709551615, None, draw.randrange(90)]
+            ),
+            "ad": draw.choice([None, {}, {"industry": draw.choice("xyz")}]),
+            "history": draw.choice([None, [draw.choice(["c1", "c2", 7, None, "ü"]) for _ in seen]]),
+            "tags": draw.choice([None, [], [draw.choice("abcdefgh") for _ in range(draw.randrange(9))]]),
+            "interest": draw.choice([None, {}, {str(draw.randrange(30)): draw.random() for _ in range(6)}]),
+            "price": draw.choice([None, 0, 1.5, draw.randrange(1000) / 8, "12.25"]),
+            "image": draw.choice([None, [draw.random(), 2.0, -0.5]]),
+            "slot": draw.choice([1, 2, 3, None]),
+            "click": draw.choice([0, 1, True, None]),
+            "conv_ts": draw.choice([None, ts + draw.randrange(2000)]),
+            "rating": draw.choice(["good", "bad", None]),
+            "w": draw.randrange(1, 9) / 4,
+        }
+        row["history_ts"] = seen if row["history"] is not None else None
+        if draw.random() < 0.2:
+            del row[draw.choice(["creative", "tags", "price", "slot"])]
+        if draw.random() < 0.03:
+            row.update(
+                draw.choice(
+                    [{"price": "a lot"}, {"w": None}, {"image": [1]}, {"history_ts": [ts]}, {"ts": "?"}]
+                )
+            )
+        rows.append(row)
+    return rows
+
+
+def ad_spec(files: str, last: int) -> dict[str, Any]:
+    """A declaration with every kind; ``last`` is the largest number of a row."""
+    edge = 1000 + 10 * (last * 6 // 10)
+    return {
+        "name": "ads",
+        "source": {"files": files, "max_bad_fraction": 0.5},
+        "time": {"column": "ts"},
+        "split": {
+            "by": "time",
+            "train": {"until": edge},
+            "valid": {"from": edge + 500, "until": edge + 1500},
+            "test": {"from": edge + 1500},
+        },
+        "vocabularies": {"creative": {"min_count": 2, "unseen": "hash", "unknown_buckets": 4}},
+        "features": {
+            "user": {"kind": "categorical", "min_count": 3},
+            "creative": {"kind": "categorical", "vocabulary": "creative"},
+            "industry": {"kind": "categorical", "column": "ad.industry", "missing": "unknown"},
+            "history": {"kind": "sequence", "vocabulary": "creative", "time": "history_ts", "max_length": 4},
+            "tags": {"kind": "set", "max_length": 3, "max_size": 5},
+            "interest": {"kind": "weighted_set", "max_length": 3},
+            "price": {"kind": "numeric", "missing": -1.0},
+            "price_log": {"kind": "numeric", "column": "price", "transform": "log1p"},
+            "price_z": {"kind": "numeric", "column": "price", "transform": "standardize"},
+            "price_unit": {"kind": "numeric", "column": "price", "transform": "minmax"},
+            "price_bucket": {"kind": "numeric", "column": "price", "transform": "bucketize", "buckets": 5},
+            "minute": {"kind": "time", "column": "ts", "part": "minute"},
+            "user_x_slot": {"kind": "cross", "columns": ["user", "slot"], "buckets": 30},
+            "device": {"kind": "hashed", "column": "user", "buckets": 7},
+            "image": {"kind": "vector", "dim": 3},
+        },
+        "labels": {
+            "click": {"kind": "binary"},
+            "convert": {
+                "kind": "attribution",
+                "click_time": "ts",
+                "convert_time": "conv_ts",
+                "window": "15m",
+                "given": "click",
+                "weight": "w",
+            },
+            "sale": {
+                "kind": "attribution",
+                "click_time": "ts",
+                "convert_time": "conv_ts",
+                "window": "5m",
+                "censored": "drop",
+            },
+            "rating": {"kind": "class"},
+            "paid": {"kind": "continuous", "column": "price"},
+        },
+        "weight": {"column": "w"},
+        "id": {"column": "request"},
+    }
+
+
+@pytest.fixture(scope="session")
+def make_ads() -> Callable[..., list[dict[str, Any]]]:
+    return ad_log
+
+
+@pytest.fixture(scope="session")
+def make_spec() -> Callable[[str, int], dict[str, Any]]:
+    return ad_spec
+
+
+@pytest.fixture(scope="session")
+def ads_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ads") / "ads.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ad_log(700)))
+    return path
+
+
+@pytest.fixture(scope="session")
+def ads_spec(ads_file: Path) -> dict[str, Any]:
+    return ad_spec(str(ads_file), 700)
+
+
+@pytest.fixture(scope="session")
+def ads(ads_spec: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> hr.DatasetDict:
+    """The store of ``ads_spec``, to be read only."""
+    return hr.build(ads_spec, out=tmp_path_factory.mktemp("store") / "ads", threads=1)
+
+
+@pytest.fixture(scope="session")
+def store_bytes() -> Callable[[Path], dict[str, bytes]]:
+    """Every file of a store by name, what a build leaves for the next one left out."""
+
+    def store_bytes(folder: Path) -> dict[str, bytes]:
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        names = {path.relative_to(folder).as_posix(): path for path in files}
+        return {name: path.read_bytes() for name, path in names.items() if not name.startswith(".build/")}
+
+    return store_bytes
