@@ -68,9 +68,11 @@ def train_headrace(space: SkipGram, epochs: int, seed: int) -> tuple[NDArray[Any
     return vectors.inputs.numpy(), vectors.outputs.numpy()
 
 
-def held_out_pairs(files: list[str], vocabulary: Vocabulary, most: int = 60_000) -> NDArray[np.int64]:
+def held_out_pairs(
+    files: list[str], vocabulary: Vocabulary, encoding: str, most: int = 60_000
+) -> NDArray[np.int64]:
     """Return pairs of known words at most a window apart, int64 [N, 2], in an order of their own."""
-    corpus = Corpus.from_sentences(read_sentences(files), vocabulary)
+    corpus = Corpus.from_sentences(read_sentences(files, encoding), vocabulary)
     pairs = []
     for begin, end in pairwise(corpus.shards[0].offsets):
         row = corpus.shards[0].ids[begin:end]
@@ -106,15 +108,17 @@ def main() -> None:
     parser.add_argument("--train", nargs="+", required=True)
     parser.add_argument("--held-out", nargs="+", required=True)
     parser.add_argument("--min-count", type=int, default=10)
+    parser.add_argument("--subsample", type=float, default=1e-4)
+    parser.add_argument("--encoding", default="utf-8")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1, help="torch's")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
 
-    corpus, vocabulary = read_corpus(arguments.train, arguments.min_count)
-    space = SkipGram(corpus, vocabulary, WINDOW, NEGATIVES)
-    pairs = held_out_pairs(arguments.held_out, vocabulary)
+    corpus, vocabulary = read_corpus(arguments.train, arguments.min_count, encoding=arguments.encoding)
+    space = SkipGram(corpus, vocabulary, WINDOW, NEGATIVES, subsample=arguments.subsample)
+    pairs = held_out_pairs(arguments.held_out, vocabulary, arguments.encoding)
     print(f"{len(vocabulary):,} ids, {len(pairs):,} held-out pairs")
     ours, theirs = [], []
     for seed in range(arguments.seeds):
