@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.kernels.compile import inline, kernel
-from headrace.kernels.permute import walk, walk_back, width
+from headrace.kernels.permute import permute_run, walk, walk_back, width
 from headrace.kernels.rng import random_bits
 
 _UNTWEAKED = np.uint64(0)
@@ -25,19 +25,33 @@ def _first_of_lane(lane, start, lanes):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _index_in_stream(t, blocks, bits, short, block, keys, short_place):  # type: ignore[no-untyped-def]
-    """Return the sample at place ``t`` of the stream of permuted blocks; one block may be short."""
+def _place_in_stream(t, block, short, short_place):  # type: ignore[no-untyped-def]
+    """Return which block of the stream place ``t`` is in, and where in it; one may be short."""
     if t < short_place * block:
-        place = t // block
-        offset = t % block
-    elif t < short_place * block + short:
-        place = short_place
-        offset = t - short_place * block
-    else:
-        shifted = t + block - short
-        place = shifted // block
-        offset = shifted % block
-    return walk(place, blocks, bits, keys, _UNTWEAKED) * block + offset
+        return t // block, t % block
+    if t < short_place * block + short:
+        return short_place, t - short_place * block
+    shifted = t + block - short
+    return shifted // block, shifted % block
+
+
+@kernel
+def _window_part(  # type: ignore[no-untyped-def]
+    first, span_start, inside, blocks, block, short, short_place, keys, tweak, ids, out
+):
+    """Write the samples at places ``first``, … of one window: ``out`` is as long as there are of them.
+
+    ``ids`` is memory for the permuted number of each block of the window; -1 where it is not known yet.
+    """
+    permute_run(first, inside, width(inside), keys, tweak, out)
+    blocks_bits = width(blocks)
+    lowest, _ = _place_in_stream(span_start, block, short, short_place)
+    ids[:] = -1
+    for i in range(out.size):
+        rank, offset = _place_in_stream(span_start + out[i], block, short, short_place)
+        if ids[rank - lowest] < 0:
+            ids[rank - lowest] = walk(rank, blocks, blocks_bits, keys, _UNTWEAKED)
+        out[i] = ids[rank - lowest] * block + offset
 
 
 @kernel
@@ -60,7 +74,7 @@ def block_order(
         lanes = 2, global batch [4, 8)     lane 0: samples 2 3     lane 1: samples 2 3
 
     Args:
-        positions: int64 [B], each in ``[start, stop)``, ascending.
+        positions: int64 [B], consecutive, in ``[start, stop)``.
         start: First position of the global batch.
         stop: Position after its last.
         size: Samples in the epoch.
@@ -71,31 +85,33 @@ def block_order(
         keys: uint64 [ROUNDS], keys of the permutation of the blocks.
     """
     blocks = (size + block - 1) // block
-    short_place = walk_back(blocks - 1, blocks, keys, _UNTWEAKED)
-    blocks_bits = width(blocks)
     short = size - (blocks - 1) * block
+    short_place = walk_back(blocks - 1, blocks, keys, _UNTWEAKED)
     span = window * block
+    ids = np.empty(window + 2, np.int64)
     out = np.empty(positions.size, np.int64)
-    lane = np.int64(-1)
-    here = np.int64(-1)
-    first = count = before = lane_start = length = inside = bits = np.int64(0)
-    tweak = np.uint64(0)
-    for i in range(positions.size):
+    lane = np.int64(0)
+    before = np.int64(0)
+    i = np.int64(0)
+    while i < positions.size:
+        first = _first_of_lane(lane, start, lanes)
+        count = _first_of_lane(lane, stop, lanes) - first
         j = positions[i] - start
-        while lane < 0 or j >= before + count:
+        if j >= before + count:
             before += count
             lane += np.int64(1)
-            here = np.int64(-1)
-            first = _first_of_lane(lane, start, lanes)
-            count = _first_of_lane(lane, stop, lanes) - first
-            lane_start = _lane_start(lane, size, lanes)
-            length = size // lanes + np.int64(lane < size % lanes)
+            continue
         q = first + j - before
-        if here < 0 or q >= (here + 1) * span:
-            here = q // span
-            inside = np.int64(min(np.int64(span), length - here * span))
-            bits = width(inside)
-            tweak = random_bits(key, lane, here)
-        t = lane_start + here * span + walk(q - here * span, inside, bits, keys, tweak)
-        out[i] = _index_in_stream(t, blocks, blocks_bits, short, block, keys, short_place)
+        here = q // span
+        length = size // lanes + np.int64(lane < size % lanes)
+        inside = np.int64(min(np.int64(span), length - here * span))
+        run = min(first + count, (here + 1) * span) - q
+        run = np.int64(min(run, positions.size - i))
+        span_start = _lane_start(lane, size, lanes) + here * span
+        tweak = random_bits(key, lane, here)
+        part = out[i : i + run]
+        _window_part(
+            q - here * span, span_start, inside, blocks, block, short, short_place, keys, tweak, ids, part
+        )
+        i += run
     return out

@@ -109,6 +109,23 @@ def round_keys(key: np.uint64) -> NDArray[np.uint64]:
     return keys
 
 
+@inline
+def _walk_on(x, size, left, right, keys, tweak, place):  # type: ignore[no-untyped-def]
+    """Send the values of ``x`` beyond ``size`` on until they fall inside; ``place`` is scratch, as long."""
+    beyond = np.int64(0)
+    for i in range(x.size):
+        place[beyond] = i
+        beyond += np.int64(x[i] >= size)
+    while beyond > 0:
+        still = np.int64(0)
+        for j in range(beyond):
+            i = place[j]
+            x[i] = np.int64(feistel(np.uint64(x[i]), left, right, keys, tweak))
+            place[still] = i
+            still += np.int64(x[i] >= size)
+        beyond = still
+
+
 @kernel
 def permute(
     positions: NDArray[np.int64], size: int, bits: int, keys: NDArray[np.uint64]
@@ -116,7 +133,7 @@ def permute(
     """Return the index at each position, all of which must be in ``[0, size)``.
 
     One straight pass for all, which compiles to vector code; then those that
-    fell beyond ``size`` are gathered and walk on together.
+    fell beyond ``size`` walk on together.
 
     Args:
         positions: int64 [B].
@@ -129,29 +146,26 @@ def permute(
     zero = np.uint64(0)
     out = np.empty(positions.size, np.int64)
     place = np.empty(_CHUNK, np.int64)
-    walker = np.empty(_CHUNK, np.int64)
     for start in range(0, positions.size, _CHUNK):
         stop = min(start + _CHUNK, positions.size)
         for i in range(start, stop):
             out[i] = np.int64(feistel(np.uint64(positions[i]), left, right, keys, zero))
-        beyond = np.int64(0)
-        for i in range(start, stop):
-            place[beyond] = i
-            walker[beyond] = out[i]
-            beyond += np.int64(out[i] >= size)
-        while beyond > 0:
-            for j in range(beyond):
-                walker[j] = np.int64(feistel(np.uint64(walker[j]), left, right, keys, zero))
-            still = np.int64(0)
-            for j in range(beyond):
-                x = walker[j]
-                at = place[j]
-                out[at] = x
-                place[still] = at
-                walker[still] = x
-                still += np.int64(x >= size)
-            beyond = still
+        _walk_on(out[start:stop], size, left, right, keys, zero, place)
     return out
+
+
+@kernel
+def permute_run(first, size, bits, keys, tweak, out):  # type: ignore[no-untyped-def]
+    """Write where ``first``, ``first + 1``, … go in the bijection on ``[0, size)`` of one tweak."""
+    left = np.uint64(bits // 2)
+    right = np.uint64(bits - bits // 2)
+    place = np.empty(_CHUNK, np.int64)
+    for start in range(0, out.size, _CHUNK):
+        stop = min(start + _CHUNK, out.size)
+        for i in range(start, stop):
+            x = np.uint64(first + i) if size > 1 else np.uint64(0)
+            out[i] = np.int64(feistel(x, left, right, keys, tweak))
+        _walk_on(out[start:stop], size, left, right, keys, tweak, place)
 
 
 @kernel

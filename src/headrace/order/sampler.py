@@ -47,7 +47,7 @@ class EpochOrder(Protocol):
         """Return the sample at each position.
 
         Args:
-            positions: int64 [B], ascending, each in ``[start, stop)``.
+            positions: int64 [B], consecutive, in ``[start, stop)``.
             start: First position of the global batch that they belong to.
             stop: Position after its last.
         """
