@@ -9,6 +9,7 @@ import pytest
 
 from headrace.errors import LoaderError, StateError
 from headrace.fit.vocabulary import Vocabulary
+from headrace.testing import check_sample_space
 from headrace.word2vec import CBOW, SkipGram
 
 WORDS = [f"w{rank}" for rank in range(60)]
@@ -29,6 +30,12 @@ def trimmed(batches: object) -> list[tuple[int, list[int], int]]:
             *(batch[name] for name in ("centers", "contexts_negatives", "masks", "labels")), strict=True
         )
     ]
+
+
+@pytest.mark.parametrize("kind", [SkipGram, CBOW])
+@pytest.mark.parametrize("width", ["max", "batch"])
+def test_laws_of_every_sample_space(kind: type[SkipGram], width: str) -> None:
+    check_sample_space(space_of(kind, width=width))
 
 
 @pytest.mark.parametrize("kind", [SkipGram, CBOW])
