@@ -97,7 +97,10 @@ def encode(
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
-    """Encode new raw files with the vocabularies, statistics and tables of a store."""
+    """Encode new raw files with the tables of a store.
+
+    Vocabularies, statistics and joined tables are the store's: nothing is learned from the new files.
+    """
     existing(store, "store")
     with failures(_GOES_ON.format(out / ".build")):
         from headrace import building
@@ -116,7 +119,10 @@ def encode(
 
 @app.command()
 def verify(store: Store, as_json: AsJson = False) -> None:
-    """Read every file of a store again, and name each that is not as the manifest says."""
+    """Read every file of a store again, and name those that differ.
+
+    Each file's size and checksum must be as the manifest says.
+    """
     existing(store, "store")
     with failures(_UNCHANGED):
         from headrace.dataset.manifest import differing_files, read_manifest
@@ -145,7 +151,10 @@ def show(
     row: Annotated[int | None, typer.Option(min=0, help="Only this row, from 0.", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show rows of a store decoded to raw values, beside what is stored."""
+    """Show rows of a store: raw values beside ids.
+
+    Ids and numbers are decoded with what the store learned. Long texts and lists are cut, but for --json.
+    """
     existing(store, "store")
     with failures(_UNCHANGED):
         from headrace.dataset.splits import load_from_disk

@@ -28,7 +28,7 @@ class BuildSummary:
     rows: Mapping[str, Any]
     """``read``; ``written`` by split, ``quarantined``, ``outside`` and ``dropped`` add up to it."""
     vocabularies: Mapping[str, Mapping[str, int]]
-    """By name: ``size`` (rows of its embedding table), ``values``, ``seen`` in train, ``unknown`` of these."""
+    """By name: ``size`` (of its embedding table), ``values``, ``seen`` in train, ``unknown`` of these."""
     quarantine: Mapping[str, Any] | None
     """The folder, and the ``first`` bad row; None where there is none."""
     seconds: float

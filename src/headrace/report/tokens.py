@@ -16,10 +16,10 @@ _OWN_RULES = Rules(unknown_id=UNKNOWN, missing_id=MISSING)
 class Token(NamedTuple):
     """What an id stands for: exactly one of the two is there."""
 
-    raw: str | None
+    raw: str | int | None
     """The raw value."""
     name: str | None
-    """``"PAD"``, ``"UNKNOWN"``, ``"MISSING"``, ``"bucket 3 of 100"``; ``"PAD/UNKNOWN"`` where ids are merged."""
+    """``"PAD"``, ``"UNKNOWN"``, ``"MISSING"``, ``"bucket 3 of 100"``; ``"PAD/UNKNOWN"``: they are merged."""
 
 
 def vocabulary_token(vocabulary: Vocabulary, token_id: int) -> Token:
@@ -48,7 +48,7 @@ def own_token(feature: Feature, name: str, fitted: Fitted, token_id: int) -> Tok
         case Hashed() | Cross():
             return Token(None, f"bucket {number} of {feature.buckets}")
         case TimePart():
-            return Token(str(TIME_PARTS[feature.part].first + number), None)
+            return Token(TIME_PARTS[feature.part].first + number, None)
         case Numeric():
             return Token(interval(fitted.statistics[name].boundaries, number), None)
     raise TypeError(type(feature))
