@@ -64,6 +64,8 @@ def test_keep_tokens(
     length = skipgram.keep_tokens(ids, offsets, first, limits, np.uint64(KEY), kept, 0)
     expected = plain_kept(sentences, first, thresholds)
     assert kept[:length].tolist() == marked(expected, 8 * kept.itemsize)
+    short = skipgram.keep_tokens(ids, offsets, first, limits, np.uint64(KEY), kept[:length], 0)
+    assert short in (-1, length)  # the last token of all may need a place that it then gives back
     lengths = skipgram.kept_lengths(ids, offsets, first, limits, np.uint64(KEY))
     assert lengths.tolist() == [len(row) for row in expected]
 

@@ -279,6 +279,14 @@ def test_width_of_kept_tokens_follows_the_vocabulary(size: int, dtype: type) -> 
     assert top["centers"].tolist() == [[size + 1]]
 
 
+def test_an_epoch_that_keeps_more_than_is_likely(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = [[*"abcdefgh"] * 3] * 50
+    space = SkipGram(corpus, vocabulary_of(corpus), subsample=0.05)
+    expected = space.at(1, 2).kept
+    monkeypatch.setattr("headrace.word2vec.space._likely_room", lambda counts, keep: 10)
+    np.testing.assert_array_equal(space.at(1, 2).kept, expected)
+
+
 def test_epochs_and_seeds_draw_anew() -> None:
     corpus = [[*"abcdefghijklmnop"] * 4] * 20
     space = SkipGram(corpus, vocabulary_of(corpus), subsample=0.02)

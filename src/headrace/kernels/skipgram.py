@@ -104,11 +104,11 @@ def keep_tokens(
         first_token: Token number in the corpus of ``ids[offsets[0]]``.
         thresholds: uint64 [V], keep probability times ``2**32``; 0 removes a word.
         key: Key of the epoch's subsampling stream.
-        kept: uint16 or uint32, written from ``length``; has room for all tokens.
+        kept: uint16 or uint32, written from ``length``; one place more than is kept is needed.
         length: How many places of ``kept`` are taken.
 
     Returns:
-        How many places of ``kept`` are taken now.
+        How many places of ``kept`` are taken now; -1 where it has too few.
     """
     border = kept.dtype.type(1 << (8 * kept.itemsize - 1))
     words = np.empty(_BLOCK, np.uint32)
@@ -120,6 +120,8 @@ def keep_tokens(
             if token // _BLOCK != block:
                 block = token // _BLOCK
                 _fill_token_words(words, key, block)
+            if length == len(kept):
+                return -1
             kept[length] = ids[place]
             length += np.uint64(words[token % _BLOCK]) < thresholds[ids[place]]
         if length - start < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from headrace.errors import CorpusError
 from headrace.fit.vocabulary import Vocabulary
+from headrace.kernels.alias import LARGEST_TABLE
 from headrace.kernels.rng import stream_key
 from headrace.kernels.skipgram import keep_tokens, kept_lengths
 from headrace.loading.loader import Loader
@@ -26,7 +28,8 @@ from headrace.word2vec.reading import OWN_UNKNOWN
 from headrace.word2vec.settings import Exhausted, NegativesPer, Settings, Width
 
 _LARGEST_SMALL = 1 << 15
-_LARGEST = 1 << 31
+_SPARE_DEVIATIONS = 12
+_SPARE_TOKENS = 64
 
 
 class CenterSpace:
@@ -57,8 +60,10 @@ class CenterSpace:
         """Count the corpus; see ``SkipGram`` for the arguments."""
         settings.check()
         self.settings = settings
-        if len(vocabulary) > _LARGEST:
-            raise CorpusError(f"the vocabulary has {len(vocabulary)} ids; at most {_LARGEST} are supported.")
+        if len(vocabulary) > LARGEST_TABLE:
+            raise CorpusError(
+                f"the vocabulary has {len(vocabulary)} ids; at most {LARGEST_TABLE} are supported."
+            )
         self.vocabulary = vocabulary
         self.corpus = as_corpus(corpus, vocabulary, column)
         self.scratch = scratch
@@ -98,19 +103,24 @@ class CenterSpace:
 
     def at(self, seed: int, epoch: int) -> Epoch:
         """Draw which tokens the epoch keeps, in one compiled pass over the corpus."""
-        kept = self._room()
-        length = first = 0
         key = _subsample_key(seed, epoch)
+        kept = self._kept(key, _likely_room(self.counts, self.keep_probabilities))
+        if kept is None:
+            kept = self._kept(key, int(self.counts.sum()) + 1)
+        assert kept is not None
+        sample_key = stream_key(seed, epoch, "word2vec.sample")
+        return Epoch(self.settings, self.noise, self.vocabulary, kept, sample_key)
+
+    def _kept(self, key: np.uint64, room: int) -> NDArray[np.unsignedinteger[Any]] | None:
+        """Return the kept tokens, or ``None`` where they need more room."""
+        kept = self._room(room)
+        length = first = 0
         for shard in self.corpus.shards:
             length = keep_tokens(shard.ids, shard.offsets, first, self._thresholds, key, kept, length)
+            if length < 0:
+                return None
             first += shard.num_tokens
-        return Epoch(
-            self.settings,
-            self.noise,
-            self.vocabulary,
-            kept[:length],
-            stream_key(seed, epoch, "word2vec.sample"),
-        )
+        return kept[:length]
 
     def lengths(self, seed: int, epoch: int) -> NDArray[np.int64]:
         """Return how many tokens the epoch keeps of each sentence, int64 [N]; 0 and 1 are counted too."""
@@ -130,14 +140,13 @@ class CenterSpace:
         """
         return Loader(self, **options)
 
-    def _room(self) -> NDArray[np.unsignedinteger[Any]]:
-        """Return room for every word of the corpus; memory that is never written costs nothing."""
+    def _room(self, tokens: int) -> NDArray[np.unsignedinteger[Any]]:
+        """Return room for so many tokens, in memory or in an unnamed file of the scratch folder."""
         dtype = np.dtype(np.uint16 if len(self.vocabulary) <= _LARGEST_SMALL else np.uint32)
-        words = int(self.counts.sum())
         if self.scratch is None:
-            return np.empty(words + 1, dtype)
+            return np.empty(tokens, dtype)
         with tempfile.TemporaryFile(dir=self.scratch) as file:
-            return np.memmap(file, dtype, mode="w+", shape=words + 1)
+            return np.memmap(file, dtype, mode="w+", shape=tokens)
 
 
 class SkipGram(CenterSpace):
@@ -219,6 +228,12 @@ class CBOW(CenterSpace):
 
 def _subsample_key(seed: int, epoch: int) -> np.uint64:
     return stream_key(seed, epoch, "word2vec.subsample")
+
+
+def _likely_room(counts: NDArray[np.int64], keep: NDArray[np.float64]) -> int:
+    """Return more tokens than an epoch keeps, but with a chance of 1 in 10**30."""
+    mean, variance = float(counts @ keep), float(counts @ (keep * (1 - keep)))
+    return math.ceil(mean + _SPARE_DEVIATIONS * math.sqrt(variance)) + _SPARE_TOKENS
 
 
 def _word_counts(corpus: Corpus, vocabulary: Vocabulary) -> NDArray[np.int64]:
