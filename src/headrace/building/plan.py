@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ class ParsePlan:
     checks: tuple[Check, ...]
     columns: tuple[Column, ...]
 
-    @property
+    @functools.cached_property
     def keys(self) -> frozenset[str]:
         """The keys of all readings and checks."""
         return frozenset([*map(key_of, self.readings), *map(check_key, self.checks)])

@@ -5,6 +5,7 @@ Checks run while the row's raw bytes are at hand, so that quarantine can show th
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from headrace.kernels.lookup import NULL_CODE
 from headrace.kernels.ragged import first_disorder
 from headrace.parse.faults import Faults
 from headrace.parse.numbers import in_float32
-from headrace.parse.readings import Ids, Numbers, Reading, TimeLists, Times, IdLists, key_of
+from headrace.parse.readings import IdLists, Ids, Numbers, Reading, TimeLists, Times, key_of
 
 Columns = Mapping[str, pa.Array]
 
@@ -127,6 +128,7 @@ def readings_of(check: Check) -> tuple[Reading, ...]:
     return (check.reading,)
 
 
+@functools.cache
 def check_key(check: Check) -> str:
     """Return a text that is equal for equal checks, on every machine."""
     looked_at = [key_of(reading) for reading in readings_of(check)]

@@ -6,6 +6,7 @@ was spilled to disk serves every later build that declares it.
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import asdict, dataclass
 from typing import Literal
@@ -86,6 +87,7 @@ class TimeLists:
 Reading = Ids | IdLists | WeightedIds | Numbers | Flags | Vectors | Times | TimeLists
 
 
+@functools.cache
 def key_of(reading: Reading) -> str:
     """Return a text that is equal for equal readings, on every machine."""
     return json.dumps({"as": type(reading).__name__, **asdict(reading)}, sort_keys=True, ensure_ascii=False)

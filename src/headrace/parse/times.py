@@ -18,7 +18,7 @@ from headrace.spec.times import Unit
 
 _PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LIMIT = float(2**63)
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _ZONED = pa.timestamp("us", tz="UTC")
 
@@ -207,9 +207,7 @@ def _one_by_one(  # type: ignore[no-untyped-def]
 
 def _zone(timezone: str | None) -> datetime.tzinfo:
     if timezone is None:
-        return datetime.timezone.utc
+        return datetime.UTC
     if timezone[0] in "+-":
-        return (
-            datetime.datetime.fromisoformat(f"2000-01-01T00:00:00{timezone}").tzinfo or datetime.timezone.utc
-        )
+        return datetime.datetime.fromisoformat(f"2000-01-01T00:00:00{timezone}").tzinfo or datetime.UTC
     return zoneinfo.ZoneInfo(timezone)

@@ -87,7 +87,7 @@ def _pairs(
     if pa.types.is_null(structs.type) or len(structs) == 0:
         return offsets, pa.array([], pa.large_string()), np.empty(0), valid, Faults()
     keys, raw = structs.flatten()
-    numbers, present, number_faults = read_numbers(raw, reading.path, "float", "bad")
+    numbers, present, _ = read_numbers(raw, reading.path, "float", "bad")
     faults = _pair_faults(reading, raw, offsets, np.flatnonzero(~present | ~in_float32(numbers)))
     return offsets, keys, numbers, valid, faults
 
@@ -101,7 +101,8 @@ def _pair_faults(
     for row, place in zip(rows, wrong[first], strict=True):
         found = shown(elements[place].as_py())
         expected = f"a value and a finite weight, as in a{reading.pair_separator}0.5"
-        faults.add([row], lambda _, found=found: f"{reading.path} holds {found}, expected {expected}")
+        faults.rows.append(int(row))
+        faults.reasons.append(f"{reading.path} holds {found}, expected {expected}")
     return faults
 
 
