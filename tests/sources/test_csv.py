@@ -223,6 +223,21 @@ def test_utf16_that_is_not_declared(opened: Callable[..., Reader]) -> None:
         opened("a,b\n1,2\n".encode("utf-16"), A_B).check()
 
 
+@pytest.mark.parametrize("most", [1, 3, 1 << 17])
+def test_blocks_of_very_short_rows_are_divided(
+    read: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("headrace.sources.cutter.MOST_ROWS", most)
+    content = b'a,b\n1,x\n\n2,"y\ny"\n3\n\r\n4,z\n5,w\n\n\n6,"oops\n7,v\n\n'
+    found = read(content, A_B)
+    assert found.columns["a"] == ["1", "2", "4", "5", "7"]
+    assert found.lines == [2, 4, 8, 9, 13]
+    assert found.bad_lines == [6, 12]
+    assert [
+        content[o : o + len(raw)] for o, raw in zip(found.byte_offsets, found.raw, strict=True)
+    ] == found.raw
+
+
 def test_csv_spectrum(read: Callable[..., Any], shared_data: Path) -> None:
     folder = shared_data / "dirty" / "csv-spectrum"
     files = sorted(folder.rglob("*.csv"))

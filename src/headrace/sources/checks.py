@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from headrace.kernels.lines import Records
 
+_FEW = 32
+
 
 def is_valid_utf8(data: bytes | memoryview) -> bool:
     """Return whether all of ``data`` is UTF-8, without holding the GIL."""
@@ -31,9 +33,18 @@ def _mark_invalid(data: memoryview, records: Records, first: int, end: int, foun
     """Mark the invalid ones of the records ``[first, end)``: halves that are valid are left alone."""
     if is_valid_utf8(data[records.starts[first] : records.ends[end - 1]]):
         return
-    if end - first == 1:
-        found[first] = True
+    if end - first <= _FEW:
+        for row in range(first, end):
+            found[row] = not _decodes(data[records.starts[row] : records.ends[row]])
         return
     middle = (first + end) // 2
     _mark_invalid(data, records, first, middle, found)
     _mark_invalid(data, records, middle, end, found)
+
+
+def _decodes(line: memoryview) -> bool:
+    try:
+        str(line, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -16,6 +16,8 @@ from headrace.sources.streams import CutOff, decompressed
 
 LONGEST_QUOTED = 1 << 24
 """A record that is still inside quotes after 16 MiB, line ends among them, has a quote without a partner."""
+MOST_ROWS = 1 << 17
+"""Records in one block at most."""
 _LONGEST_RECORD = (1 << 31) - (1 << 20)
 _LONGEST_MARK = 4
 
@@ -100,8 +102,7 @@ class TextStream:
                 self._check_length(wanted)
                 continue
             wanted = block_bytes
-            if block := self._cut(records, names, last):
-                yield block
+            yield from self._cut(records, names, last)
             if last:
                 return
 
@@ -112,12 +113,19 @@ class TextStream:
                 "Is this file really of the declared format?"
             )
 
-    def _cut(self, records: Records, names: tuple[str, ...], last: bool) -> TextBlock | None:
-        data = self._pending[: records.consumed] if records.consumed < len(self._pending) else self._pending
+    def _cut(self, records: Records, names: tuple[str, ...], last: bool) -> Iterator[TextBlock]:
+        data = self._pending[: records.consumed]
         self._pending = self._pending[records.consumed :]
         if last and self._cut_off:
             records = _with_cut_off(data, records)
-        block = TextBlock(
+        for piece, rows in _divided(data, records):
+            if rows.starts.size:
+                yield self._block(piece, rows, names)
+            self._row += rows.starts.size
+            self._advance(piece, rows.line_count)
+
+    def _block(self, data: bytes, records: Records, names: tuple[str, ...]) -> TextBlock:
+        return TextBlock(
             file=self.number,
             first_row=self._row,
             first_line=self._line,
@@ -127,11 +135,8 @@ class TextStream:
             records=records,
             names=names,
             original=self._transcoder.original if self._transcoder else None,
-            cut_off=self._cut_off if last else "",
+            cut_off=self._cut_off,
         )
-        self._row += records.starts.size
-        self._advance(data, records.line_count)
-        return block if block.row_count else None
 
     def _advance(self, data: bytes, line_count: int) -> None:
         self._byte += len(self._transcoder.original(data)) if self._transcoder else len(data)
@@ -173,6 +178,27 @@ class TextStream:
             pieces.append(self._decoded(piece))
             size += len(pieces[-1])
         self._pending = b"".join(pieces)
+
+
+def _divided(data: bytes, records: Records) -> Iterator[tuple[bytes, Records]]:
+    """Divide a block of very short rows, so that what is noted of each row stays small."""
+    count = records.starts.size
+    for first in range(0, max(count, 1), MOST_ROWS):
+        following = first + MOST_ROWS
+        start, line = (int(records.starts[first]), int(records.lines[first])) if first else (0, 0)
+        more = following < count
+        end = int(records.starts[following]) if more else len(data)
+        yield (
+            data[start:end],
+            Records(
+                records.starts[first:following] - np.int32(start),
+                records.ends[first:following] - np.int32(start),
+                records.lines[first:following] - np.int32(line),
+                records.flags[first:following],
+                end - start,
+                (int(records.lines[following]) if more else records.line_count) - line,
+            ),
+        )
 
 
 def _with_cut_off(data: bytes, records: Records) -> Records:

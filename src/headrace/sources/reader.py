@@ -34,6 +34,7 @@ BLOCK_BYTES = 8 << 20
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _ROWS_LOOKED_AT = 1000
 _MOST_CANDIDATES = 2000
+_NEAR = 2
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -94,21 +95,19 @@ class Reader:
         Raises:
             SourceError: A column is missing, a name stands twice, or a file is damaged.
         """
+        if self.format == "jsonl":
+            return
         found = [self.names(number) for number in range(len(self.files))]
         for column in self.columns:
-            if column.optional and not any(self._has(names, column) for names in found):
-                continue
             for number, names in enumerate(found):
-                if not column.optional and not self._has(names, column):
+                if not column.optional and column.path not in names:
                     raise self.missing(column.path, number, names)
-
-    def _has(self, names: Collection[str], column: Column) -> bool:
-        return self.format == "jsonl" or column.path in names
 
     def missing(self, path: str, number: int, names: Iterable[str] | None = None) -> SourceError:
         """Return the error that says that a file has no column ``path``."""
-        known = [name for name in (self.names(number) if names is None else names) if name][:_MOST_CANDIDATES]
-        hint = did_you_mean(path, known) or (f" It has {', '.join(known[:5])}." if known else " It has none.")
+        known = [name for name in (self.names(number) if names is None else names) if name]
+        hint = did_you_mean(path, _candidates(path, known))
+        hint = hint or (f" It has {', '.join(known[:5])}." if known else " It has none.")
         return SourceError(f"{self.files[number].name}: there is no column '{path}'.{hint}")
 
     def names(self, number: int) -> list[str]:
@@ -235,6 +234,13 @@ def _header_fault(record: bytes, flags: int) -> str:
             'Write the encoding of the file in [source], such as encoding = "latin-1".'
         )
     return ""
+
+
+def _candidates(path: str, known: list[str]) -> list[str]:
+    """Return the names that may be meant; of very many those of about the same length and beginning."""
+    if len(known) > _MOST_CANDIDATES:
+        known = [name for name in known if name[:1] == path[:1] and abs(len(name) - len(path)) < _NEAR]
+    return known[:_MOST_CANDIDATES]
 
 
 def _delimiter(source: SourceLike) -> str:
