@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ LABEL_RULES = {"next": 0, "same": 1}
 _POSITION_RULES = {"segment": 0, "window": 1, "document": 2}
 _NO_ROWS = np.zeros((0, 0), np.int64)
 _NO_ROW = np.zeros(0, np.int64)
+_INT64, _FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
+
+Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
+"""Returns an uninitialised array of a shape and dtype, contiguous and the caller's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +63,13 @@ class WindowEpoch:
         Raises:
             TextError: A window number is outside ``[0, len(self))``.
         """
+        return self.gather_into(indices, keys, np.empty)
+
+    def gather_into(self, indices: NDArray[np.int64], keys: NDArray[np.uint64], allocate: Allocate) -> Batch:
+        """Build one batch in arrays from ``allocate(shape, dtype)``, so that a loader can reuse memory."""
         del keys
         runs = self.cut.runs(indices)
-        batch = self._empty(indices.size, self.cut.width(indices))
+        batch = self._empty(indices.size, self.cut.width(indices), allocate)
         self._fill(batch, runs)
         if self.masking is not None:
             self.masking.apply(batch, runs)
@@ -106,10 +114,10 @@ class WindowEpoch:
             *(batch.get(name, _NO_ROW) for name in ROW_OUTPUTS),
         )
 
-    def _empty(self, rows: int, width: int) -> Batch:
+    def _empty(self, rows: int, width: int, allocate: Allocate) -> Batch:
         """Return arrays for all outputs, not yet filled."""
         return {
-            name: np.empty(rows if name in ROW_OUTPUTS else (rows, width), self._dtype(name))
+            name: allocate((rows,) if name in ROW_OUTPUTS else (rows, width), self._dtype(name))
             for name in self.settings.outputs
         }
 
@@ -117,9 +125,8 @@ class WindowEpoch:
         if name == "attention_mask":
             return np.dtype(self.settings.mask_dtype)
         columns = self.streams.tokens.columns
-        if name in columns and columns[name][0].dtype.kind == "f":
-            return np.dtype(np.float32)
-        return np.dtype(np.int64)
+        is_float = name in columns and columns[name][0].dtype.kind == "f"
+        return _FLOAT32 if is_float else _INT64
 
     def _fill_columns(self, batch: Batch, runs: Runs) -> None:
         for name in self.streams.tokens.columns:

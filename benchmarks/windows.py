@@ -1,0 +1,194 @@
+"""Windows against what people use: 200 million uint16 tokens, shuffled batches of 32 × 1,024, int64.
+
+    python benchmarks/windows.py --tokens 200_000_000 --batches 2000 --repeats 3
+
+Every way makes ``input_ids`` and ``labels`` of the same shuffled windows. Medians of ``--repeats``
+interleaved rounds; ratios count, absolute figures are this machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.lib.stride_tricks import sliding_window_view
+
+from headrace.text import Tokens, Windows
+
+WINDOW, ROWS = 1024, 32
+FIVE = ("input_ids", "labels", "attention_mask", "segment_ids", "position_ids")
+
+Batches = Iterator[Any]
+Arguments = argparse.Namespace
+
+
+def headrace_loader(values: np.ndarray, arguments: Arguments, **how: Any) -> Batches:
+    """Serve shuffled windows with the loader, as torch tensors."""
+    windows = Windows(Tokens.from_arrays(values, [0, values.size]), WINDOW, **how)
+    options = {"threads": arguments.threads, "prefetch": arguments.prefetch, "output": "torch"}
+    return iter(windows.loader(batch_size=ROWS, shuffle="global", seed=1, **options))
+
+
+def headrace_gather(values: np.ndarray, **how: Any) -> Batches:
+    """Make the same arrays with the space alone, on this thread."""
+    space = Windows(Tokens.from_arrays(values, [0, values.size]), WINDOW, **how).at(0, 0)
+    keys = np.zeros(ROWS, np.uint64)
+    for rows in shuffled(len(space) - 1):
+        yield space.gather(rows, keys)
+
+
+def shuffled(count: int) -> Iterator[np.ndarray]:
+    order = np.random.default_rng(1).permutation(count)
+    for first in range(0, count - ROWS, ROWS):
+        yield order[first : first + ROWS]
+
+
+def numpy_index(values: np.ndarray) -> Batches:
+    """Gather with an index array, one for each of the two."""
+    columns = np.arange(WINDOW)
+    for rows in shuffled((values.size - 1) // WINDOW):
+        places = rows[:, None] * WINDOW + columns
+        yield values[places].astype(np.int64), values[places + 1].astype(np.int64)
+
+
+def numpy_two(values: np.ndarray) -> Batches:
+    """Gather rows of W + 1 from a sliding view, then make the two arrays."""
+    view = sliding_window_view(values, WINDOW + 1)
+    for rows in shuffled((values.size - 1) // WINDOW):
+        block = view[rows * WINDOW]
+        yield block[:, :-1].astype(np.int64), block[:, 1:].astype(np.int64)
+
+
+def numpy_views(values: np.ndarray) -> Batches:
+    """Make one int64 block of W + 1; ids and labels are views of it."""
+    view = sliding_window_view(values, WINDOW + 1)
+    for rows in shuffled((values.size - 1) // WINDOW):
+        block = view[rows * WINDOW].astype(np.int64)
+        yield block[:, :-1], block[:, 1:]
+
+
+def nanogpt(values: np.ndarray) -> Batches:
+    """The loop of nanoGPT's train.py with the map kept open; windows are drawn with replacement."""
+    generator = torch.Generator().manual_seed(1)
+    while True:
+        places = torch.randint(values.size - WINDOW, (ROWS,), generator=generator)
+        x = torch.stack([torch.from_numpy(values[i : i + WINDOW].astype(np.int64)) for i in places])
+        y = torch.stack([torch.from_numpy(values[i + 1 : i + 1 + WINDOW].astype(np.int64)) for i in places])
+        yield x, y
+
+
+class WindowDataset(torch.utils.data.Dataset[Any]):
+    """The usual map-style dataset."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return (self.values.size - 1) // WINDOW
+
+    def __getitem__(self, number: int) -> tuple[torch.Tensor, torch.Tensor]:
+        chunk = torch.from_numpy(self.values[number * WINDOW : (number + 1) * WINDOW + 1].astype(np.int64))
+        return chunk[:-1], chunk[1:]
+
+
+def torch_dataset(values: np.ndarray) -> Batches:
+    """``DataLoader`` over the dataset in this process."""
+    return iter(torch.utils.data.DataLoader(WindowDataset(values), batch_size=ROWS, shuffle=True))
+
+
+def copied(bytes_a_batch: int) -> Batches:
+    """Copy as many bytes as a batch writes: the limit of five arrays."""
+    source = np.random.default_rng(1).integers(0, 9, 1 << 24, dtype=np.int64)
+    count = bytes_a_batch // 8
+    first = 0
+    while True:
+        yield source[first : first + count].copy()
+        first = (first + count) % (source.size - count)
+
+
+def tokens_a_second(batches: Batches, count: int) -> float:
+    """Return tokens a second over ``count`` batches, after three to warm up."""
+    for _ in islice(batches, 3):
+        pass
+    begin = time.perf_counter()
+    found = sum(1 for _ in islice(batches, count))
+    return found * ROWS * WINDOW / (time.perf_counter() - begin)
+
+
+def compare(ways: dict[str, Callable[[], Batches]], arguments: Arguments, base: str) -> None:
+    """Run all ways in turn, several times; print medians and ratios to ``base``."""
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(arguments.repeats):
+        for name, make in ways.items():
+            found[name].append(tokens_a_second(make(), arguments.batches))
+    medians = {name: statistics.median(rates) for name, rates in found.items()}
+    for name, rate in medians.items():
+        print(f"{name:<52} {rate / 1e6:>8,.0f} M tokens/s   {rate / medians[base]:>6.2f} ×")
+    print()
+
+
+def epoch_start() -> None:
+    """Time the first batch over 10 billion tokens in 10 million documents, on a sparse file."""
+    lengths = np.full(10_000_000, 1000)
+    lengths[::2] += 1
+    lengths[1::2] -= 1
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tokens.bin"
+        with path.open("wb") as file:
+            file.truncate(int(offsets[-1]) * 2)
+        tokens = Tokens.from_arrays(np.memmap(path, np.uint16, mode="r"), offsets)
+        for name, how in (("pack=False", {}), ("concat", {"pack": "concat", "eos": False})):
+            next(iter(Windows(Tokens.from_documents([[1, 2]]), 2, **how).loader(batch_size=1)))
+            begin = time.perf_counter()
+            windows = Windows(tokens, 1024, **how)
+            next(iter(windows.loader(batch_size=ROWS, shuffle="global", threads=0)))
+            print(f"first batch of 10 billion tokens, {name:<12} {time.perf_counter() - begin:.3f} s")
+
+
+def main() -> None:
+    """Run all."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tokens", type=int, default=200_000_000)
+    parser.add_argument("--batches", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--prefetch", type=int, default=8)
+    arguments = parser.parse_args()
+    values = np.random.default_rng(0).integers(0, 50257, arguments.tokens, dtype=np.uint16)
+    print("ids and labels")
+    compare(
+        {
+            "NumPy gather, index arrays, 1 thread": lambda: numpy_index(values),
+            "NumPy gather from a sliding view, 1 thread": lambda: numpy_two(values),
+            "NumPy, both views of one block, 1 thread": lambda: numpy_views(values),
+            "headrace, the space alone, 1 thread": lambda: headrace_gather(values),
+            f"headrace, loader, {arguments.threads} threads": lambda: headrace_loader(values, arguments),
+            "nanoGPT's loop, map kept open": lambda: nanogpt(values),
+            "torch Dataset, DataLoader, 0 workers": lambda: torch_dataset(values),
+        },
+        arguments,
+        base="NumPy gather from a sliding view, 1 thread",
+    )
+    print("five arrays, against a plain copy of as many bytes")
+    compare(
+        {
+            "copy, 1 thread": lambda: copied(5 * 8 * ROWS * WINDOW),
+            "headrace, the space alone, 1 thread": lambda: headrace_gather(values, outputs=FIVE),
+        },
+        arguments,
+        base="copy, 1 thread",
+    )
+    epoch_start()
+
+
+if __name__ == "__main__":
+    main()
