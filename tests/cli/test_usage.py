@@ -66,7 +66,7 @@ def test_it_starts_without_the_libraries_that_are_slow_to_import() -> None:
     assert done.stdout == "set()\n"
 
 
-def test_ctrl_c_says_what_is_kept_and_the_next_run_goes_on(raw: Path, store: Path, tmp_path: Path) -> None:
+def test_ctrl_c_says_what_is_kept(raw: Path, store: Path, tmp_path: Path) -> None:
     lines = (raw / "rows.jsonl").read_bytes()
     (tmp_path / "rows.jsonl").write_bytes(lines * 40_000)
     (tmp_path / "small.toml").write_bytes((raw / "small.toml").read_bytes())
