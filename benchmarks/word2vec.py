@@ -51,21 +51,24 @@ def run_headrace(root: Path, repeats: int) -> dict[str, Any]:
     from headrace.word2vec import load_data_ptb
 
     warm_up(load_data_ptb)
+    return measure(lambda: load_data_ptb(BATCH, WINDOW, NEGATIVES, root)[0], repeats)
+
+
+def measure(prepare: Callable[[], Any], repeats: int) -> dict[str, Any]:
+    """Time preparations and epochs; memory is what the first of each add to the process's peak."""
     before = peak_bytes()
-    preparations = []
-    for _ in range(repeats):
-        seconds, (batches, _) = timed(lambda: load_data_ptb(BATCH, WINDOW, NEGATIVES, root))
-        preparations.append(seconds)
-    epochs = [timed(lambda: consume(batches)) for _ in range(repeats)]
+    first, batches = timed(prepare)
+    second, size = timed(lambda: consume(batches))
     memory = peak_bytes() - before
-    sizes = [int(batch[3].sum()) for batch in batches]
+    epochs = [second, *(timed(lambda: consume(batches))[0] for _ in range(repeats - 1))]
+    pairs = sum(int(labels.sum()) for *_, labels in batches)
+    preparations = [first, *(timed(prepare)[0] for _ in range(repeats - 1))]
     return {
         "preparation": statistics.median(preparations),
-        "epoch": statistics.median(seconds for seconds, _ in epochs),
-        "pairs": sum(sizes),
+        "epoch": statistics.median(epochs),
+        "pairs": pairs,
         "memory": memory,
-        "report": str(batches.loader.report()),
-        **epochs[0][1],
+        **size,
     }
 
 
@@ -94,19 +97,7 @@ def run_book(root: Path, repeats: int, workers: int) -> dict[str, Any]:
         zipfile.ZipFile(root / "ptb.zip").extractall(folder)
         d2l = load_book(Path(folder))
         d2l.get_dataloader_workers = lambda: workers
-        before = peak_bytes()
-        prepared = [
-            timed(lambda: d2l.load_data_ptb(BATCH, WINDOW, NEGATIVES)) for _ in range(min(repeats, 2))
-        ]
-        batches, _ = prepared[-1][1]
-        epochs = [timed(lambda: consume(batches)) for _ in range(repeats)]
-        return {
-            "preparation": statistics.median(seconds for seconds, _ in prepared),
-            "epoch": statistics.median(seconds for seconds, _ in epochs),
-            "pairs": sum(len(contexts) for contexts in batches.dataset.contexts),
-            "memory": peak_bytes() - before,
-            **epochs[0][1],
-        }
+        return measure(lambda: d2l.load_data_ptb(BATCH, WINDOW, NEGATIVES)[0], repeats)
 
 
 def run_gensim(root: Path, repeats: int) -> dict[str, Any]:

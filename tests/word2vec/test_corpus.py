@@ -121,9 +121,11 @@ def test_memory_map_stays_a_memory_map(tmp_path: Path) -> None:
 
 def test_fingerprint_is_of_ids_and_borders() -> None:
     ids = np.array([2, 3, 2, 4], np.uint16)
+    halves = [Corpus.from_arrays(ids[:2], [0, 2]), Corpus.from_arrays(ids[2:], [0, 2])]
     same = [
         Corpus.from_arrays(ids, [0, 2, 4]),
-        Corpus.from_arrays(np.array([7, 2, 3, 2, 4], np.uint16), [1, 3, 5]),
+        Corpus.from_arrays(np.array([7, 2, 3, 2, 4], np.int64), [1, 3, 5]),
+        Corpus((*halves[0].shards, *halves[1].shards)),
     ]
     assert len({corpus.fingerprint for corpus in same}) == 1
     others = [Corpus.from_arrays(ids, [0, 1, 4]), Corpus.from_arrays(ids[::-1].copy(), [0, 2, 4])]

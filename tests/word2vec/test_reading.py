@@ -136,6 +136,7 @@ def test_a_corpus_in_a_scratch_file_is_the_same(tmp_path: Path) -> None:
     assert is_mapped(mapped.shards[0].ids)
     assert not is_mapped(held.shards[0].ids)
     assert held.fingerprint == mapped.fingerprint
+    assert (held.shards[0].ids.dtype, mapped.shards[0].ids.dtype) == (np.uint16, np.uint32)
     assert list(folder.iterdir()) == []
 
 

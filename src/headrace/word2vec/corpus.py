@@ -24,6 +24,7 @@ from headrace.errors import CorpusError, did_you_mean
 from headrace.fit.vocabulary import Vocabulary
 from headrace.kernels.skipgram import count_tokens
 
+_HASHED_IDS = 1 << 22
 COLUMN = "input_ids"
 STARTS = "sentence_starts"
 """The columns of a token store: ids, and the places in each document at which sentences begin."""
@@ -167,16 +168,16 @@ class Corpus:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hexadecimal digest of ids and borders."""
+        """Hexadecimal digest of ids and borders, the same for any dtype and any shards."""
         if self.digest is not None:
             return self.digest
-        digest = xxhash.xxh3_128()
+        ids, lengths = xxhash.xxh3_128(), xxhash.xxh3_128()
         for shard in self.shards:
-            ids = shard.ids[shard.offsets[0] : shard.offsets[-1]]
-            digest.update(f"{ids.dtype.str}{len(ids)};{len(shard.offsets)};".encode())
-            digest.update(np.ascontiguousarray(ids).data if len(ids) else b"")
-            digest.update((shard.offsets - shard.offsets[0]).data)
-        return digest.hexdigest()
+            lengths.update(np.diff(shard.offsets).data)
+            for begin in range(int(shard.offsets[0]), int(shard.offsets[-1]), _HASHED_IDS):
+                end = min(begin + _HASHED_IDS, int(shard.offsets[-1]))
+                ids.update(shard.ids[begin:end].astype(np.uint32, copy=False).data)
+        return f"{ids.hexdigest()}{lengths.hexdigest()}"
 
     def counts(self, size: int) -> NDArray[np.int64]:
         """Count every id in one pass.
@@ -251,7 +252,7 @@ def _is_list(kind: pa.DataType) -> bool:
 def _arrow_shard(array: pa.Array, vocabulary: Vocabulary) -> Shard:
     offsets, values = list_borders(array)
     if not pa.types.is_integer(values.type):
-        return _shard(vocabulary.encode(values).astype(_id_dtype(len(vocabulary))), offsets)
+        return _shard(vocabulary.encode(values).astype(id_dtype(len(vocabulary))), offsets)
     if values.null_count:
         raise CorpusError(f"{values.null_count} word ids of the corpus are null; give UNKNOWN's id instead.")
     return _shard(numbers_of(values), offsets)
@@ -280,5 +281,6 @@ def _unsigned(ids: NDArray[np.integer[Any]]) -> NDArray[np.unsignedinteger[Any]]
     return np.ascontiguousarray(ids).view(f"u{ids.itemsize}")
 
 
-def _id_dtype(size: int) -> type[np.unsignedinteger[Any]]:
+def id_dtype(size: int) -> type[np.unsignedinteger[Any]]:
+    """Return the dtype of the ids of so many words: uint16 where it holds them, else uint32."""
     return np.uint16 if size <= 1 << 16 else np.uint32

@@ -19,7 +19,7 @@ from headrace.parse.interner import Interner
 from headrace.sources.encodings import Transcoder, is_utf8, utf8_mark_length
 from headrace.sources.files import SourceFile, find_files
 from headrace.sources.streams import CutOff, decompressed
-from headrace.word2vec.corpus import Corpus
+from headrace.word2vec.corpus import Corpus, id_dtype
 
 Files = str | Path | Iterable[str | Path]
 
@@ -81,7 +81,8 @@ def read_corpus(
     counts = _counts(codes, len(interner))
     vocabulary = _ranked(interner.values(), counts, rules)
     _replace(codes, vocabulary.encode(interner.values()).astype(np.uint32))
-    return Corpus.from_arrays(codes, np.cumsum(np.concatenate(lengths))), vocabulary
+    ids = codes if scratch is not None else codes.astype(id_dtype(len(vocabulary)), copy=False)
+    return Corpus.from_arrays(ids, np.cumsum(np.concatenate(lengths))), vocabulary
 
 
 def sentence_blocks(
