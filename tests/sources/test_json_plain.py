@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headrace.sources import Column
 from headrace.sources.json_exact import BadValue, read_line
-from headrace.sources.json_plain import PlainJson, can_be_plain
+from headrace.sources.json_plain import PlainJson
 
 COLUMNS = (Column("a", "text"), Column("b", "number"), Column("c", "texts"), Column("d", "numbers"))
 
@@ -193,9 +193,3 @@ def test_what_is_left_to_the_library(line: bytes) -> None:
     rows, plain = read([line, b'{"a":"next"}'])
     assert plain == [False, True]
     assert rows == [["next", None, None, None]]
-
-
-def test_pairs_and_dotted_paths_are_not_plain() -> None:
-    assert can_be_plain(COLUMNS)
-    assert not can_be_plain([Column("a.b", "text")])
-    assert not can_be_plain([Column("a", "pairs")])

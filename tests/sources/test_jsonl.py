@@ -228,6 +228,36 @@ def test_pairs(read: Callable[..., Any]) -> None:
     assert found.bad_lines == [6, 7, 8]
 
 
+ESCAPED = [
+    '{"a":"\\u00e9","n":1.5,"l":[1,2],"ad":{"x":"\\n"}}',
+    '{"a":"e\\u0301","n":1e-7,"l":["\\u00e9",null]}',
+    '{"a":7,"n":9007199254740993,"ad":{"x":1}}',
+    '{"a":"plain","n":2}',
+    '{"a":"\\ud800"}',
+    '{"a":"\\t","n":"n/a","ad":{"x":true}}',
+]
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+@pytest.mark.parametrize("block_bytes", [3000, 8 << 20])
+def test_many_rows_with_escapes(
+    read: Callable[..., Any], order: slice, block_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.sources.jsonl._RUN_BYTES", 2000)
+    wanted = [*A, *N, *L, Column("ad.x", "text")]
+    rows = (ESCAPED[:1] * 200 + ESCAPED * 50 + ESCAPED[2:3] * 100 + ESCAPED[1:2] * 200)[order]
+    found = read(lines(*rows), wanted, block_bytes, format="jsonl")
+    one_by_one: dict[str, list[Any]] = {row: [] for row in ESCAPED}
+    for row in ESCAPED:
+        try:
+            one_by_one[row] = read_line(row.encode(), wanted)
+        except BadValue:
+            continue
+    expected = [one_by_one[row] for row in rows if one_by_one[row]]
+    assert [list(row) for row in zip(*found.columns.values(), strict=True)] == expected
+    assert len(found.bad) == rows.count(ESCAPED[4])
+
+
 def test_one_very_long_line(read: Callable[..., Any]) -> None:
     long = "x" * (5 << 20)
     found = read(lines('{"a":1}', f'{{"a":"{long}"}}', '{"a":2}'), A, 1 << 16, format="jsonl")

@@ -30,6 +30,8 @@ NUMBER = 3
 
 SCALAR = 0
 LIST = 1
+SPAN = 2
+"""Any value: what is noted is where it stands, with the tag TEXT."""
 
 _MOST_DIGITS = 18
 _DEEPEST = 60
@@ -323,8 +325,8 @@ def read_plain_rows(
         ends: Where each row ends.
         names: uint8, the wanted keys one after the other.
         name_borders: int64 [columns + 1], where each key begins in ``names``.
-        kinds: uint8 [columns]: SCALAR or LIST.
-        slots: int64 [columns]: the column's row in the scalars' or in the lists' arrays.
+        kinds: uint8 [columns]: SCALAR, LIST or SPAN.
+        slots: int64 [columns]: the column's row in the lists' arrays, or in those of all others.
         tags: uint8 [scalars, n], all NULL; ``values`` int64, ``begins`` and ``stops`` int32 likewise.
         list_tags: uint8 [lists, room]; ``list_values``, ``list_begins`` and ``list_stops`` likewise.
         list_borders: int64 [lists, n + 1], where the elements of each row begin.
@@ -406,6 +408,13 @@ def read_plain_rows(
                                 break
                             used[slot] = count
                             place += 1
+                        elif kinds[column] == SPAN:
+                            begins[slot, row] = place
+                            tags[slot, row] = NULL if _at(data, place) == 110 else TEXT
+                            place = _skip_value(data, place, end)
+                            if place < 0:
+                                break
+                            stops[slot, row] = place
                         else:
                             after, tag, value, begin, stop = _value(data, place, end)
                             if after < 0 or (kinds[column] == LIST and tag != NULL):

@@ -71,6 +71,22 @@ def parse_line(line: bytes) -> dict[str, Any]:
     """
     if nesting_depth(line) > DEEPEST:
         raise BadValue(f"nested more than {DEEPEST} deep")
+    value = _decode(line)
+    if not isinstance(value, dict):
+        raise BadValue(f"a JSON object is expected, found {_what(value)}")
+    return value
+
+
+def read_value(text: bytes, column: Column) -> Any:
+    """Return the wanted value of a column, of which only its own text is given; see ``read_line``.
+
+    Raises:
+        BadValue: It is not JSON, or cannot be read as declared.
+    """
+    return _judged(_decode(text), column)
+
+
+def _decode(line: bytes) -> Any:
     try:
         text = line.decode()
         value = _DECODER.decode(text)
@@ -84,8 +100,6 @@ def parse_line(line: bytes) -> dict[str, Any]:
         raise BadValue(f"not JSON: {error.msg} at character {error.pos + 1} of the row") from None
     except RecursionError:
         raise BadValue("nested too deeply") from None
-    if not isinstance(value, dict):
-        raise BadValue(f"a JSON object is expected, found {_what(value)}")
     return value
 
 

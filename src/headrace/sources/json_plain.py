@@ -24,7 +24,7 @@ _LISTS = ("texts", "numbers")
 _COMMA = 44
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """What stands in a column: one entry for each row, or for each element."""
 
     tags: NDArray[np.uint8]
@@ -32,27 +32,31 @@ class _Found(NamedTuple):
     begins: NDArray[np.int32]
     stops: NDArray[np.int32]
 
-    def at(self, key: Any) -> _Found:
+    def at(self, key: Any) -> Found:
         """Return the entries that an index gives."""
-        return _Found(self.tags[key], self.values[key], self.begins[key], self.stops[key])
+        return Found(self.tags[key], self.values[key], self.begins[key], self.stops[key])
 
 
 class PlainJson:
     """Reads the wanted columns of plain rows.
 
     Args:
-        columns: The wanted columns, none of kind ``pairs`` and none with a dotted path.
+        columns: The wanted columns, none of kind ``pairs``; their paths are keys, dots and all.
+        spans: Keys of which only the place of the value is wanted.
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[Column], spans: Sequence[str] = ()) -> None:
         self.columns = tuple(columns)
-        keys = [column.path.encode() for column in columns]
+        keys = [name.encode() for name in (*(column.path for column in columns), *spans)]
         self._names = np.frombuffer(b"".join(keys), np.uint8)
         self._borders = np.cumsum([0, *map(len, keys)]).astype(np.int64)
-        is_list = np.array([column.kind in _LISTS for column in columns], bool)
+        is_list = np.array([*(column.kind in _LISTS for column in columns), *(False for _ in spans)], bool)
         self._kinds = np.where(is_list, kernel.LIST, kernel.SCALAR).astype(np.uint8)
+        self._kinds[len(self.columns) :] = kernel.SPAN
         self._slots = np.where(is_list, np.cumsum(is_list), np.cumsum(~is_list)).astype(np.int64) - 1
         self._lists = int(is_list.sum())
+        self._scalars = len(keys) - self._lists
+        self._spans = len(spans)
 
     def read(
         self, data: bytes | memoryview, starts: NDArray[Any], ends: NDArray[Any]
@@ -67,11 +71,18 @@ class PlainJson:
         Returns:
             An array for each column, with the plain rows only; and bool [n], which they are.
         """
+        arrays, plain, _ = self.read_with_spans(data, starts, ends)
+        return arrays, plain
+
+    def read_with_spans(
+        self, data: bytes | memoryview, starts: NDArray[Any], ends: NDArray[Any]
+    ) -> tuple[list[pa.Array], NDArray[np.bool_], Found]:
+        """Read rows, and tell where the values of ``spans`` stand in the plain ones: [spans, plain rows]."""
         view = np.frombuffer(data, np.uint8)
         scalars, lists, borders, known, plain = self._run(view, starts, ends)
         scalars.tags[:, ~plain] = kernel.NULL
         arrays = []
-        for column, slot in zip(self.columns, self._slots, strict=True):
+        for column, slot in zip(self.columns, self._slots, strict=False):
             if column.kind in _LISTS:
                 found = lists.at(slot).at(slice(borders[slot, -1]))
                 arrays.append(_list_array(view, found, borders[slot], known[slot], column))
@@ -80,14 +91,14 @@ class PlainJson:
         if not plain.all():
             kept = pa.array(plain)
             arrays = [array.filter(kept) for array in arrays]
-        return arrays, plain
+        return arrays, plain, scalars.at((slice(self._scalars - self._spans, None), plain))
 
     def _run(
         self, view: NDArray[np.uint8], starts: NDArray[Any], ends: NDArray[Any]
-    ) -> tuple[_Found, _Found, NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    ) -> tuple[Found, Found, NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
         count = len(starts)
         room = int(np.count_nonzero(view == _COMMA)) + count if self._lists else 0
-        scalars = _room(len(self.columns) - self._lists, count)
+        scalars = _room(self._scalars, count)
         scalars.tags.fill(kernel.NULL)
         lists = _room(self._lists, room)
         borders = np.empty((self._lists, count + 1), np.int64)
@@ -98,14 +109,9 @@ class PlainJson:
         return scalars, lists, borders, known, plain
 
 
-def can_be_plain(columns: Sequence[Column]) -> bool:
-    """Return whether the columns can be read in one pass: no pairs, no dotted paths."""
-    return all(column.kind != "pairs" and "." not in column.path for column in columns)
-
-
-def _room(rows: int, size: int) -> _Found:
+def _room(rows: int, size: int) -> Found:
     shape = (rows, size)
-    return _Found(
+    return Found(
         np.empty(shape, np.uint8),
         np.empty(shape, np.int64),
         np.empty(shape, np.int32),
@@ -113,7 +119,7 @@ def _room(rows: int, size: int) -> _Found:
     )
 
 
-def _array(view: NDArray[np.uint8], found: _Found, *, as_text: bool) -> pa.Array:
+def _array(view: NDArray[np.uint8], found: Found, *, as_text: bool) -> pa.Array:
     """Return int64 where all values are integers, else string; or double where all are numbers, if wanted."""
     there = found.tags != kernel.NULL
     integers = found.tags == kernel.INTEGER
@@ -133,7 +139,7 @@ def _array(view: NDArray[np.uint8], found: _Found, *, as_text: bool) -> pa.Array
 
 
 def _texts(
-    texts: pa.Array, found: _Found, integers: NDArray[np.bool_], absent: NDArray[np.bool_] | None
+    texts: pa.Array, found: Found, integers: NDArray[np.bool_], absent: NDArray[np.bool_] | None
 ) -> pa.Array:
     """Return texts with the decimals of integers among them, and nulls."""
     if integers.any():
@@ -142,7 +148,7 @@ def _texts(
     return texts if absent is None else pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), texts)
 
 
-def _floats(view: NDArray[np.uint8], found: _Found, numbers: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _floats(view: NDArray[np.uint8], found: Found, numbers: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the values of the numbers, 0 elsewhere."""
     values = np.zeros(len(found.tags))
     chosen = found.at(numbers)
@@ -150,7 +156,7 @@ def _floats(view: NDArray[np.uint8], found: _Found, numbers: NDArray[np.bool_]) 
     return values
 
 
-def _strings(view: NDArray[np.uint8], found: _Found, chosen: NDArray[np.bool_]) -> pa.Array:
+def _strings(view: NDArray[np.uint8], found: Found, chosen: NDArray[np.bool_]) -> pa.Array:
     """Return the texts of the chosen entries, empty ones elsewhere."""
     begins = np.where(chosen, found.begins, 0).astype(np.int64)
     stops = np.where(chosen, found.stops, 0).astype(np.int64)
@@ -163,7 +169,7 @@ def _strings(view: NDArray[np.uint8], found: _Found, chosen: NDArray[np.bool_]) 
 
 def _list_array(
     view: NDArray[np.uint8],
-    found: _Found,
+    found: Found,
     borders: NDArray[np.int64],
     known: NDArray[np.bool_],
     column: Column,

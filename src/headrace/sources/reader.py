@@ -41,14 +41,22 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 class SourceLike(Protocol):
     """What is read of a declared source; ``headrace.spec.Source`` has it all."""
 
-    format: str
-    files: Any
-    delimiter: str | None
-    quote: str
-    header: bool
-    columns: Sequence[str]
-    encoding: str
-    missing_values: Sequence[str]
+    @property
+    def format(self) -> str: ...  # noqa: D102
+    @property
+    def files(self) -> Any: ...  # noqa: D102
+    @property
+    def delimiter(self) -> str | None: ...  # noqa: D102
+    @property
+    def quote(self) -> str: ...  # noqa: D102
+    @property
+    def header(self) -> bool: ...  # noqa: D102
+    @property
+    def columns(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def encoding(self) -> str: ...  # noqa: D102
+    @property
+    def missing_values(self) -> Sequence[str]: ...  # noqa: D102
 
 
 def open_source(source: SourceLike, base: Path | None, columns: Sequence[Column]) -> Reader:

@@ -1,0 +1,129 @@
+"""Nested objects and pairs of plain JSON: their places first, then one pass over what stands there.
+
+{"t": 7, "ad": {"industry": "x"}, "w": {"1": 0.5}}
+               ^^^^^^^^^^^^^^^^^        ^^^^^^^^^^
+               rows of their own        read exactly, one by one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from headrace.kernels.json_plain import NULL
+from headrace.sources.batch import Column
+from headrace.sources.json_arrays import exact_array
+from headrace.sources.json_exact import BadValue, read_value
+from headrace.sources.json_plain import Found, PlainJson
+from headrace.sources.values import as_text
+
+
+class NestedJson:
+    """Reads the wanted columns of plain rows, dotted paths and pairs among them.
+
+    Args:
+        columns: The wanted columns.
+        literal: A key of a dotted path's very name wins over nesting; so it is at the top level.
+    """
+
+    def __init__(self, columns: Sequence[Column], literal: bool = True) -> None:
+        self.columns = tuple(columns)
+        here = [column for column in columns if literal or "." not in column.path]
+        self._flat = [column for column in here if column.kind != "pairs"]
+        self._pairs = [column for column in here if column.kind == "pairs"]
+        self._inner = {
+            first: NestedJson(inner, literal=False) for first, inner in _by_first_name(columns).items()
+        }
+        self._plain = PlainJson(self._flat, [*(column.path for column in self._pairs), *self._inner])
+
+    def read(
+        self, data: bytes | memoryview, starts: NDArray[Any], ends: NDArray[Any]
+    ) -> tuple[list[pa.Array], NDArray[np.bool_]]:
+        """Read rows that are valid UTF-8.
+
+        Args:
+            data: The block.
+            starts: Where each row begins, [n].
+            ends: Where each row ends, [n].
+
+        Returns:
+            An array for each column, with the plain rows only; and bool [n], which they are.
+        """
+        flat, plain, spans = self._plain.read_with_spans(data, starts, ends)
+        good = np.ones(int(plain.sum()), np.bool_)
+        found = {column.path: array for column, array in zip(self._flat, flat, strict=True)}
+        for number, column in enumerate(self._pairs):
+            found[column.path] = _pairs_array(data, spans.at(number), column, good)
+        for number, (first, inner) in enumerate(self._inner.items(), len(self._pairs)):
+            for path, array in _inner_arrays(data, spans.at(number), first, inner, good).items():
+                found[path] = _first_present(found[path], array) if path in found else array
+        arrays = [found[column.path] for column in self.columns]
+        if not good.all():
+            arrays = [array.filter(pa.array(good)) for array in arrays]
+            plain[plain] = good
+        return arrays, plain
+
+
+def can_be_nested(columns: Sequence[Column]) -> bool:
+    """Return whether each key has one meaning: no name is both a value and an object on a path."""
+    leaves, inner = {column.path for column in columns}, set()
+    for column in columns:
+        names = column.path.split(".")
+        inner |= {".".join(names[:depth]) for depth in range(1, len(names))}
+    return not leaves & inner
+
+
+def _by_first_name(columns: Sequence[Column]) -> dict[str, list[Column]]:
+    inner: dict[str, list[Column]] = {}
+    for column in columns:
+        first, dot, rest = column.path.partition(".")
+        if dot:
+            inner.setdefault(first, []).append(replace(column, path=rest))
+    return inner
+
+
+def _inner_arrays(
+    data: bytes | memoryview, spans: Found, first: str, inner: NestedJson, good: NDArray[np.bool_]
+) -> dict[str, pa.Array]:
+    """Return the columns inside one object, null where it is absent; unmark rows that are not plain."""
+    there = spans.tags != NULL
+    arrays, plain = inner.read(data, spans.begins[there], spans.stops[there])
+    places = np.flatnonzero(there)
+    good[places[~plain]] = False
+    indices = np.zeros(there.size, np.int64)
+    absent = np.ones(there.size, np.bool_)
+    indices[places[plain]] = np.arange(int(plain.sum()))
+    absent[places[plain]] = False
+    order = pa.array(indices, mask=absent)
+    return {
+        f"{first}.{column.path}": array.take(order)
+        for column, array in zip(inner.columns, arrays, strict=True)
+    }
+
+
+def _pairs_array(data: bytes | memoryview, spans: Found, column: Column, good: NDArray[np.bool_]) -> pa.Array:
+    """Return a column of pairs; unmark rows whose pairs are bad."""
+    values: list[Any] = [None] * spans.tags.size
+    for row in np.flatnonzero(spans.tags != NULL).tolist():
+        try:
+            values[row] = read_value(bytes(data[spans.begins[row] : spans.stops[row]]), column)
+        except BadValue:
+            good[row] = False
+    return exact_array(values, column, pa.null())
+
+
+def _first_present(literal: pa.Array, nested: pa.Array) -> pa.Array:
+    """Return the literal key's values, and the nested ones where it is null."""
+    if literal.null_count == len(literal):
+        return nested
+    if nested.null_count == len(nested):
+        return literal
+    if literal.type != nested.type:
+        literal, nested = as_text(literal), as_text(nested)
+    return pc.coalesce(literal, nested)
