@@ -38,11 +38,12 @@ def main() -> None:
     """Build or open the store, stream, train, and judge."""
     parser = argparse.ArgumentParser(description="From raw ad impressions to a trained click model.")
     parser.add_argument("--store", type=Path, default=Path("stores/open_bandit"))
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
     arguments = parser.parse_args()
     splits = hr.build(HERE / "ads.toml", out=arguments.store)
     print(splits)
     stream(splits)
-    train_and_judge(splits)
+    train_and_judge(splits, arguments.epochs)
 
 
 def stream(splits: hr.DatasetDict) -> None:
@@ -88,7 +89,7 @@ class Prepare:
         return batch
 
 
-def train_and_judge(splits: hr.DatasetDict) -> None:
+def train_and_judge(splits: hr.DatasetDict, epochs: int) -> None:
     """Train on the first five days, and compare with a constant on the two after."""
     heading("train: a factorization machine on 24 to 28 November, judged on 29 and 30 November")
     prepare = Prepare(splits)
@@ -96,24 +97,24 @@ def train_and_judge(splits: hr.DatasetDict) -> None:
     train = splits["train"].loader(shuffle="global", seed=7, **options)
     rate = float(np.mean(splits["train"]["click"]))
     started = time.perf_counter()
-    model = fit(train, FactorizationMachine(splits.features, ["item_feature_0", "affinity"], 4, rate))
+    model = FactorizationMachine(splits.features, ["item_feature_0", "affinity"], 4, rate)
+    fit(model, train, epochs)
     seconds, waited = time.perf_counter() - started, train.report().waited_share
-    print(f"{EPOCHS} epochs in {seconds:.1f} s, {waited:.0%} of it waiting for batches")
+    print(f"{epochs} epochs in {seconds:.1f} s, {waited:.0%} of it waiting for batches")
     judge(model, splits["test"].loader(**options), rate)
 
 
-def fit(loader: hr.Loader, model: FactorizationMachine) -> FactorizationMachine:
+def fit(model: FactorizationMachine, loader: hr.Loader, epochs: int) -> None:
     """Minimise the weighted log loss and a ridge; each pass over the loader is the next epoch."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
     penalized = [parameter for name, parameter in model.named_parameters() if name != "linear.bias"]
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         for batch in loader:
             loss = binary_cross_entropy_with_logits(model(batch), batch["click"], weight=batch["weight"])
             loss = loss + RIDGE * sum(parameter.square().sum() for parameter in penalized)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    return model
 
 
 @torch.no_grad()

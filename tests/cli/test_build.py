@@ -112,3 +112,16 @@ def test_a_folder_that_cannot_be_made_ends_with_1(raw: Path, run: Run) -> None:
     done = run("build", raw / "small.toml", "--out", raw / "rows.jsonl" / "store")
     assert done.exit_code == 1
     assert done.stderr.startswith("error: ")
+
+
+def test_ids_written_in_two_ways_are_counted(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "rows.csv").write_text("user,ad\n1001,a\n1001.0,b\n7,1\n8.0,2\n9.00,3.0\n9,x\n007.0,3\n")
+    (tmp_path / "s.toml").write_text(
+        'name = "s"\nsource.files = "rows.csv"\nfeatures.user.kind = "categorical"\n'
+        'features.ad = { kind = "categorical", min_count = 2 }\n'
+    )
+    done = run("build", tmp_path / "s.toml", "--out", tmp_path / "store")
+    assert "vocabulary user: 2 values in two ways, as 1001 and 1001.0, which are two ids." in done.stdout
+    assert "vocabulary ad: 1 value in two ways" in done.stdout
+    machine = json.loads(run("build", tmp_path / "s.toml", "--out", tmp_path / "store", "--json").stdout)
+    assert machine["number_twins"] == {"user": 2, "ad": 1}

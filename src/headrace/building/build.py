@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from headrace import disk
-from headrace.building.ingest import Parsed, parse_source
 from headrace.building.fitting import fit, taken_vocabulary
+from headrace.building.ingest import Parsed, parse_source
 from headrace.building.plan import ParsePlan, parse_plans
 from headrace.building.publishing import finish_publishing, publish, staging_folder
 from headrace.building.quarantining import write_quarantines
@@ -25,6 +25,7 @@ from headrace.building.rowset import Accounting, RowSet
 from headrace.building.settings import Progress, Settings, machine_memory, no_progress, parse_size
 from headrace.building.staleness import SourceEntry, describe_files, reasons_to_build, store_fingerprint
 from headrace.building.tables import save_tables
+from headrace.building.twins import number_twins
 from headrace.building.writing import write_shards
 from headrace.dataset.fitted import fitted_details, fitted_files, save_fitted
 from headrace.dataset.layout import WORK, safe_name, vocabulary_file
@@ -185,6 +186,7 @@ class _Build:
             "spec_fingerprint": self.spec.fingerprint,
             "sources": self.sources,
             "rows": asdict(accounting),
+            "number_twins": number_twins(rowset),
             "tables": {
                 name: {"read": len(table.part) + len(table.part.bad), "quarantined": len(table.bad)}
                 for name, table in self.tables.items()
@@ -278,12 +280,13 @@ def refuse_foreign(out: Path) -> None:
         raise BuildError(f"{out} is a file. Choose a folder for --out.")
     if any(out.iterdir()):
         raise BuildError(
-            f"{out} is not empty and holds no store. Choose an empty or new folder for --out, or empty this one."
+            f"{out} is not empty and holds no store. "
+            "Choose an empty or new folder for --out, or empty this one."
         )
 
 
 def _refuse_other_kind(out: Path) -> None:
-    """Refuse to put a store of rows in the place of a store of another kind; a damaged one may be replaced."""
+    """Refuse to put a store of rows in the place of one of another kind; a damaged one may be replaced."""
     try:
         kind = read_manifest(out).kind
     except StoreError:
@@ -303,6 +306,7 @@ def claim(staging: Path, fingerprint: str) -> None:
 
 
 def check_accounting(accounting: Accounting) -> None:
+    """Hold that every row that was read went somewhere."""
     written = sum(accounting.written.values())
     total = written + accounting.quarantined + accounting.outside + accounting.dropped
     assert accounting.read == total, accounting

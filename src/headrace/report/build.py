@@ -29,6 +29,8 @@ class BuildSummary:
     """``read``; ``written`` by split, ``quarantined``, ``outside`` and ``dropped`` add up to it."""
     vocabularies: Mapping[str, Mapping[str, int]]
     """By name: ``size`` (of its embedding table), ``values``, ``seen`` in train, ``unknown`` of these."""
+    number_twins: Mapping[str, int]
+    """By vocabulary: values that stand as ``1001`` and as ``1001.0``, which are two ids."""
     quarantine: Mapping[str, Any] | None
     """The folder, and the ``first`` bad row; None where there is none."""
     seconds: float
@@ -56,6 +58,7 @@ def summarize(
         warnings=warnings,
         rows=splits.accounting,
         vocabularies={name: _vocabulary(one) for name, one in splits.vocabularies.items()},
+        number_twins=splits.manifest.details.get("number_twins", {}),
         quarantine=_quarantine(splits),
         seconds=seconds,
         rows_per_second=splits.accounting["read"] / seconds if built and seconds > 0 else 0.0,
@@ -105,6 +108,7 @@ def build_lines(summary: BuildSummary) -> Iterator[str]:
     yield from account_lines(summary.rows)
     yield from _quarantine_lines(summary)
     yield from _vocabulary_lines(summary)
+    yield from _twin_lines(summary)
 
 
 def account_lines(rows: Mapping[str, Any]) -> Iterator[str]:
@@ -138,3 +142,11 @@ def _vocabulary_lines(summary: BuildSummary) -> Iterator[str]:
         for name, one in summary.vocabularies.items()
     ]
     yield from aligned([header, *rows], right=[1, 2, 3, 4])
+
+
+def _twin_lines(summary: BuildSummary) -> Iterator[str]:
+    for name, count in summary.number_twins.items():
+        yield (
+            f"vocabulary {name}: {counted(count, 'value')} in two ways, as 1001 and 1001.0, "
+            "which are two ids. Write them in one way where they mean the same."
+        )
