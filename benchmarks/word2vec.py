@@ -107,7 +107,7 @@ def run_gensim(root: Path, repeats: int) -> dict[str, Any]:
     from headrace.word2vec import load_data_ptb
 
     batches, vocabulary = load_data_ptb(BATCH, WINDOW, NEGATIVES, root)
-    samples = batches.loader.space.at(0, 0)
+    samples = batches.space.at(0, 0)
     words = vocabulary.to_tokens(samples.words)
     sentences = [words[begin:end] for begin, end in pairwise(samples.offsets.tolist())]
     pairs = sum(int(labels.sum()) for *_, labels in batches)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import zipfile
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,15 @@ def test_each_iter_is_the_next_epoch_also_after_a_break(root: Path) -> None:
     assert pairs_of(again) == second
     other, _ = load_data_ptb(16, 2, 3, root, seed=1)
     assert pairs_of(other) != first
+
+
+def test_two_passes_at_once_are_two_epochs(root: Path) -> None:
+    batches, _ = load_data_ptb(16, 2, 3, root)
+    first, second = pairs_of(batches), pairs_of(batches)
+    again, _ = load_data_ptb(16, 2, 3, root)
+    both = list(zip_longest(again, again))
+    assert pairs_of(batch for batch, _ in both if batch is not None) == first
+    assert pairs_of(batch for _, batch in both if batch is not None) == second
 
 
 def test_len_is_of_the_epoch_under_way_else_of_the_next(root: Path) -> None:
@@ -120,7 +130,7 @@ def test_damaged_archive_is_an_error_with_the_hash(tmp_path: Path) -> None:
 def test_the_corpus_of_the_book(shared_data: Path) -> None:
     batches, vocabulary = load_data_ptb(512, 5, 5, shared_data / "ptb")
     assert len(vocabulary) == 6720  # 6,718 words, UNKNOWN and PAD
-    space = batches.loader.space
+    space = batches.space
     words = space.at(0, 0).words
     assert space.corpus.num_sentences == 42_068
     assert space.corpus.num_tokens == 887_521

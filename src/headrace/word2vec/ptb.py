@@ -105,29 +105,36 @@ class Batches:
     """
 
     def __init__(self, space: CenterSpace, batch_size: int, seed: int = 0) -> None:
-        self.loader = Loader(
-            space,
-            batch_size=batch_size,
+        self.space = space
+        self._batch_size = batch_size
+        self._seed = seed
+        self._under_way: Loader | None = None
+        self._next = self._loader(0)
+
+    def _loader(self, epoch: int) -> Loader:
+        return Loader(
+            self.space,
+            batch_size=self._batch_size,
             shuffle="global",
-            seed=seed,
+            seed=self._seed,
+            epoch=epoch,
             rank=0,
             world_size=1,
             output="torch",
         )
-        self._next_epoch = 0
 
     def __len__(self) -> int:
-        return len(self.loader)
+        return len(self._next if self._under_way is None else self._under_way)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        epoch = self._next_epoch
-        self._next_epoch += 1
-        self.loader.set_epoch(epoch)
-        return self._epoch(epoch)
+        loader = self._under_way = self._next
+        self._next = self._loader(loader.epoch + 1)
+        return self._batches(loader)
 
-    def _epoch(self, epoch: int) -> Iterator[tuple[Any, ...]]:
+    def _batches(self, loader: Loader) -> Iterator[tuple[Any, ...]]:
         try:
-            for batch in self.loader:
+            for batch in loader:
                 yield tuple(batch[name] for name in NAMES)
         finally:
-            self.loader.set_epoch(epoch + 1)
+            if self._under_way is loader:
+                self._under_way = None
