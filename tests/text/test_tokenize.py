@@ -210,6 +210,30 @@ def test_files_rows_and_datasets_are_documents(tmp_path: Path) -> None:
         assert [bytes(ids).decode() for ids in dataset["input_ids"]] == right
 
 
+def test_datasets_of_ids_are_tokens(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    ids = [[1, 2, 3], [], [4, 5]]
+    theirs = Windows(datasets.Dataset.from_dict({"input_ids": ids}), 2, pad_id=0)
+    ours = Windows(Dataset.from_dict({"input_ids": ids}), 2, pad_id=0)
+    plain = Windows(ids, 2, pad_id=0)
+    batches = [w.at(0, 0).gather(np.arange(3), np.zeros(3, np.uint64)) for w in (theirs, ours, plain)]
+    for batch in batches:
+        assert batch["input_ids"].tolist() == [[1, 2], [3, 0], [4, 5]]
+    some = tokenize(["abc", "de", "f"], letters, tmp_path / "store").select([2, 0])
+    chosen = Windows(some, 2, pack="concat")
+    assert chosen.tokens.special.eos == 0
+    assert chosen.tokens.lengths.tolist() == [1, 3]
+    with pytest.raises(TextError, match="Rename the one that holds them"):
+        Windows(Dataset.from_dict({"input_id": ids}), 2)
+
+
+def test_documents_that_end_with_the_end_token_get_no_second(tmp_path: Path) -> None:
+    for texts, added in ((["a\0", "b\0"], 0), (["a\0", "b"], 1), (["a", "b"], 2)):
+        store = tmp_path / str(added)
+        tokenize(texts, letters, store)
+        assert Windows(store, 8, pack="concat").streams.eos_added == added
+
+
 def test_hugging_face_datasets_are_documents(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     dataset = tokenize(datasets.Dataset.from_dict({"text": ["a", "bc"]}), letters, tmp_path / "store")
@@ -221,7 +245,7 @@ def test_hugging_face_datasets_are_documents(tmp_path: Path) -> None:
     [
         (["a", None], "document 1: found no text", TextError),
         ([b"a"], "bytes; decode them first", TextError),
-        ([{"txt": "a"}], "Did you mean 'txt'|has no field 'text'", TextError),
+        ([{"txt": "a"}], "has no field 'text', it has", TextError),
         (7, "int holds no documents", TextError),
         ("nothing/*.txt", "nothing", SourceError),
     ],

@@ -203,7 +203,7 @@ def test_dtypes_of_the_store_make_no_difference() -> None:
     documents = [[1, 2, 3, 200], [4, 5]]
     one = Tokens.from_documents(documents)
     assert one.dtype == np.uint8
-    for name in ("uint16", "uint32", "uint64", "int32", "int64"):
+    for name in ("uint32", "int64"):
         other = Tokens.from_arrays(one.values[0].astype(name), one.offsets)
         for left, right in zip(
             everything(Windows(one, 3)).values(), everything(Windows(other, 3)).values(), strict=True

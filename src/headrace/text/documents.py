@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headrace.errors import SourceError, TextError, did_you_mean
+from headrace.errors import SourceError, TextError
 from headrace.sources.files import SourceFile, find_files
 from headrace.sources.streams import CutOff, decompressed
 
@@ -63,9 +63,8 @@ def _from_item(item: Any, where: str) -> Document:
         return Document(_checked(item, where), {}, where)
     if TEXT not in item:
         raise TextError(
-            f"{where}: a row has no field '{TEXT}', it has {sorted(map(str, item))}."
-            + did_you_mean(TEXT, map(str, item))
-            + " Rename the one that holds the text."
+            f"{where}: a row has no field '{TEXT}', it has {sorted(map(str, item))}. "
+            "Rename the one that holds the text."
         )
     return Document(_checked(item[TEXT], where), item, where)
 

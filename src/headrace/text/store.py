@@ -104,7 +104,8 @@ def tokens_of_dataset(dataset: Any) -> Tokens:
     names = list(dataset.column_names)
     if IDS not in names:
         raise TextError(
-            f"tokens: the dataset has the columns {names}, expected '{IDS}'.{did_you_mean(IDS, names)}"
+            f"tokens: the dataset has the columns {names}, and ids are read from '{IDS}'. "
+            "Rename the one that holds them."
         )
     table = dataset.to_arrow() if hasattr(dataset, "to_arrow") else dataset.with_format("arrow")[:]
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
@@ -125,10 +126,7 @@ def special_of(schema: pa.Schema) -> Special:
 def _ragged(batch: pa.RecordBatch, name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return offsets and values of a column of lists of numbers."""
     if name not in batch.schema.names:
-        raise TextError(
-            f"tokens: there is no column '{name}', only {batch.schema.names}."
-            + did_you_mean(name, batch.schema.names)
-        )
+        raise TextError(f"tokens: there is no column '{name}', only {batch.schema.names}.")
     column = batch.column(name)
     if not _is_list_of_numbers(column.type):
         raise TextError(f"tokens: column '{name}' is {column.type}, expected a list of integers in each row.")

@@ -44,8 +44,9 @@ class Streams:
     def _ends_with_eos(self) -> NDArray[np.bool_]:
         """Whether each document's last token is the end token already: bool [D]."""
         tokens = self.tokens
-        if tokens.details.get("ends_with_eos") == 0 and self.eos == tokens.special.eos:
-            return np.zeros(len(tokens), np.bool_)
+        known = tokens.details.get("ends_with_eos") if self.eos == tokens.special.eos else None
+        if known in (0, len(tokens)):
+            return np.full(len(tokens), known > 0)
         found = np.zeros(len(tokens), np.bool_)
         ends_with(
             tokens.offsets, tokens.shard_tokens, tokens.addresses, tokens.values[0][:0], self.eos, found

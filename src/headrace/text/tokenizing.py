@@ -29,7 +29,7 @@ from headrace.text.writer import SplitWriter, Written
 
 _TOKENIZER = "tokenizer"
 _LOCK = ".lock"
-_BATCH_CHARACTERS = 1 << 22
+_BATCH_CHARACTERS = 1 << 20
 _BATCH_DOCUMENTS = 1 << 14
 _AHEAD = 2
 

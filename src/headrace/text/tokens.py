@@ -164,6 +164,11 @@ class Tokens:
         return int(self.offsets[-1])
 
     @property
+    def lengths(self) -> NDArray[np.int64]:
+        """int64 [D], tokens of each document."""
+        return np.diff(self.offsets)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The ids' dtype as stored."""
         return self.values[0].dtype
