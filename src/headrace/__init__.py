@@ -15,7 +15,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headrace.building import Encoder, build, encode, why_stale
+    from headrace.building.build import build, why_stale
+    from headrace.building.encode import Encoder, encode
     from headrace.dataset.dataset import Dataset
     from headrace.dataset.splits import DatasetDict, load_from_disk, verify
     from headrace.fit.vocabulary import Vocabulary

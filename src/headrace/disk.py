@@ -102,7 +102,8 @@ def locked(path: Path, waiting_for: str) -> Iterator[None]:
         path.touch()
     except OSError as error:
         raise BuildError(
-            f"{waiting_for} cannot be written ({error.strerror}). Choose another --out, or mend its permissions."
+            f"{waiting_for} cannot be written ({error.strerror}). "
+            "Choose another --out, or mend its permissions."
         ) from None
     with path.open("a+b") as file:
         try:

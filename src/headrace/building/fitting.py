@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headrace.arrays import list_borders, numbers_of, validity
 from headrace.building.rowset import RowSet
+from headrace.dataset.layout import vocabulary_file
 from headrace.encoding.declared import Place, feature_places, label_places
 from headrace.encoding.features import null_id
 from headrace.encoding.rows import Rows
@@ -22,7 +23,6 @@ from headrace.fit.statistics import Statistics, fit_statistics
 from headrace.fit.vocabulary import Vocabulary
 from headrace.parse.readings import Ids, WeightedIds
 from headrace.spec import ClassLabel, Feature, Numeric, Sequence, Spec
-from headrace.dataset.layout import vocabulary_file
 
 _FITTED_TRANSFORMS = ("standardize", "minmax", "bucketize")
 

@@ -76,7 +76,7 @@ def parse_source(
         required: Columns that some row must have; None is all.
 
     Raises:
-        BuildError: Far more rows are bad than ``max_bad_fraction`` allows, or one is, with ``on_bad_row = "fail"``.
+        BuildError: More rows are bad than ``max_bad_fraction`` allows, or than ``on_bad_row`` does.
         SourceError: A file is damaged, or changed while it was read, or no row has a column.
     """
     part_bytes = 1 << 62 if one_part else settings.part_bytes

@@ -46,7 +46,7 @@ def _from_table(table: pa.Table, columns: Sequence[Column]) -> Batch:
 
 
 def _from_dicts(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Batch:
-    if not isinstance(rows, Sequence) or any(not isinstance(row, Mapping) for row in rows):
+    if not all(isinstance(row, Mapping) for row in rows):
         raise SourceError(f"expected a list of dicts or an Arrow table, found {type(rows).__name__}.")
     arrays = {column.path: _column(rows, column) for column in columns}
     return _batch(arrays, len(rows), lambda row: json.dumps(rows[row], default=str).encode())

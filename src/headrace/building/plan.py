@@ -80,7 +80,7 @@ def _refuse_events(spec: Spec) -> None:
             raise SpecError(
                 spec.message(
                     ("features", name, "from"),
-                    "a build makes no histories from events; only a list in the row itself can be a sequence. "
+                    "a build makes no histories from events; only a list in the row itself is a sequence. "
                     "Write each row's history into a column of the log, and name it with 'column'.",
                 )
             )

@@ -13,7 +13,7 @@ from headrace.errors import BuildError
 _LARGEST_PART = 64 << 20
 _SMALLEST_PART = 1 << 20
 _MEMORY_PER_PART_BYTE = 12
-"""Anonymous bytes that one thread needs for each byte of raw text of a part: blocks, columns, dictionaries."""
+"""Anonymous bytes that one thread needs for each raw byte of a part: blocks, columns, dictionaries."""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B?|B)?", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 

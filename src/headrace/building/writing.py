@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +12,16 @@ import pyarrow as pa
 from headrace.arrays import list_borders
 from headrace.building.rowset import RowSet
 from headrace.building.settings import Settings
+from headrace.building.spool import BatchSpool
 from headrace.dataset.shard import MAXIMUM_BYTES, FileEntry, shard_name, write_shard
 from headrace.encoding.shard import encode_rows
 from headrace.engine.local import run_in_order
 from headrace.fit.fitted import Fitted
 
-_SAMPLE_ROWS = 256
+_SAMPLE_ROWS = 2048
+_MOST_PIECE_ROWS = 1 << 18
+_PIECES_IN_MEMORY = 16
+"""Anonymous bytes that one thread needs while it encodes, for each byte of encoded rows."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class ShardPlan:
     number: int
     start: int
     end: int
+    capacity: int = 1
+    """Rows of a full shard of the split."""
 
     @property
     def name(self) -> str:
@@ -46,30 +51,27 @@ def _plan_split(rowset: RowSet, split: str, fitted: Fitted, labels: bool) -> Ite
     size = max(1, int(MAXIMUM_BYTES // max(1.0, _row_bytes(rowset, split, fitted, labels))))
     starts = range(0, max(total, 1), size)
     for number, start in enumerate(starts):
-        yield ShardPlan(split, number, start, min(start + size, total))
+        yield ShardPlan(split, number, start, min(start + size, total), size)
 
 
 def _row_bytes(rowset: RowSet, split: str, fitted: Fitted, labels: bool) -> float:
-    """Return the mean bytes of a row, from encoded rows that stand evenly over the split."""
-    total = int(rowset.counts(split).sum())
-    if total == 0:
-        return 1.0
-    places = np.unique(np.linspace(0, total - 1, min(total, _SAMPLE_ROWS)).astype(np.int64))
-    batches = [_encode_places(rowset, split, places, fitted, labels)]
-    return sum(_bytes(column) for batch in batches for column in batch.columns) / len(places)
+    """Return the mean bytes of the first rows of a split, encoded."""
+    count = min(int(rowset.counts(split).sum()), _SAMPLE_ROWS)
+    batches = list(_encoded(rowset, ShardPlan(split, 0, 0, count), fitted, labels, count))
+    return sum(_bytes(column) for batch in batches for column in batch.columns) / max(count, 1)
 
 
 def _bytes(column: pa.Array) -> float:
     """Return the bytes of values and offsets; validity is left out, as it is there for some rows only."""
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        borders, values = list_borders(column)
-        return 4 * len(column) + len(values) * kind.value_type.bit_width / 8
+        _, values = list_borders(column)
+        return float(4 * len(column) + len(values) * kind.value_type.bit_width / 8)
     if pa.types.is_fixed_size_list(kind):
-        return len(column) * kind.list_size * 4
+        return float(len(column) * kind.list_size * 4)
     if pa.types.is_large_string(kind):
         return 8 * len(column) + sum(len(text or "") for text in column.to_pylist())
-    return len(column) * kind.bit_width / 8
+    return float(len(column) * kind.bit_width / 8)
 
 
 def write_shards(
@@ -77,12 +79,16 @@ def write_shards(
 ) -> dict[str, list[FileEntry]]:
     """Write the shards that are not there yet; return every split's shards in row order."""
     plans = plan_shards(rowset, fitted, labels=labels)
+    piece_bytes = settings.memory // (_PIECES_IN_MEMORY * settings.threads)
+    piece_rows = max(_SAMPLE_ROWS, min(_MOST_PIECE_ROWS, piece_bytes // _mean_row_bytes(plans)))
 
     def finish(plan: ShardPlan) -> FileEntry:
         path = folder / plan.name
         if not path.exists():
-            places = np.arange(plan.start, plan.end, dtype=np.int64)
-            write_shard(path, _encode_places(rowset, plan.split, places, fitted, labels))
+            with BatchSpool(folder.with_name(f"spool-{plan.split}-{plan.number}")) as spool:
+                for batch in _encoded(rowset, plan, fitted, labels, piece_rows):
+                    spool.append(batch)
+                write_shard(path, spool.joined())
         return FileEntry.of(folder, plan.name, rows=plan.end - plan.start)
 
     entries: dict[str, list[FileEntry]] = {split: [] for split in rowset.split_names}
@@ -92,28 +98,34 @@ def write_shards(
     return entries
 
 
-def _encode_places(
-    rowset: RowSet, split: str, places: np.ndarray[Any, np.dtype[np.int64]], fitted: Fitted, labels: bool
-) -> pa.RecordBatch:
-    """Encode rows of a split, given by their ascending places in it."""
-    borders = np.concatenate([[0], np.cumsum(rowset.counts(split))])
-    batches = []
-    for number, rows in enumerate(rowset.parts):
-        first, end = np.searchsorted(places, borders[number : number + 2])
-        if first < end:
-            chosen = rowset.chosen(number, split)[places[first:end] - borders[number]]
-            batches.append(encode_rows(rowset.spec, rows, chosen, split, fitted, labels=labels))
-    if not batches:
+def _mean_row_bytes(plans: list[ShardPlan]) -> int:
+    """Return the bytes of a row, from the rows that shards were planned with."""
+    return max(MAXIMUM_BYTES // max(1, max(plan.capacity for plan in plans)), 1)
+
+
+def _encoded(
+    rowset: RowSet, plan: ShardPlan, fitted: Fitted, labels: bool, piece_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Encode the rows of a shard, at most ``piece_rows`` at a time; at least one batch, be it empty."""
+    borders = np.concatenate([[0], np.cumsum(rowset.counts(plan.split))])
+    first_part = int(np.searchsorted(borders, plan.start, side="right")) - 1
+    given = False
+    for number in range(max(first_part, 0), len(rowset.parts)):
+        if borders[number] >= plan.end:
+            break
+        first, end = (
+            max(plan.start - borders[number], 0),
+            min(plan.end, borders[number + 1]) - borders[number],
+        )
+        if first >= end:
+            continue
+        chosen = rowset.chosen(number, plan.split)
+        rows = rowset.parts[number]
+        for start in range(first, end, piece_rows):
+            piece = chosen[start : min(start + piece_rows, end)]
+            yield encode_rows(rowset.spec, rows, piece, plan.split, fitted, labels=labels)
+            given = True
+        rows.forget()
+    if not given:
         nothing = np.empty(0, np.int64)
-        return encode_rows(rowset.spec, rowset.parts[0], nothing, split, fitted, labels=labels)
-    return joined_batches(batches)
-
-
-def joined_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Return batches one after the other as one."""
-    if len(batches) == 1:
-        return batches[0]
-    table = pa.concat_tables(
-        [pa.Table.from_batches([batch]) for batch in batches], promote_options="permissive"
-    )
-    return table.combine_chunks().to_batches()[0]
+        yield encode_rows(rowset.spec, rowset.parts[0], nothing, plan.split, fitted, labels=labels)

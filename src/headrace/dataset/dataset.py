@@ -155,7 +155,8 @@ class Dataset:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas table; needs pandas."""
-        return self.to_arrow().to_pandas()
+        table: pd.DataFrame = self.to_arrow().to_pandas()
+        return table
 
     def ids(self, sample_id: Iterable[int] | NDArray[Any]) -> list[str | None]:
         """Return what names the samples of a batch: the ``[id]`` of the spec, or ``file:row``.

@@ -90,10 +90,7 @@ def open_shard(path: Path) -> pa.RecordBatch:
 
 
 def _only_batch(reader: Any) -> pa.RecordBatch:
-    if reader.num_record_batches == 1:
-        batch = reader.get_batch(0)
-    else:
-        batch = _one_batch(reader.read_all())
+    batch = reader.get_batch(0) if reader.num_record_batches == 1 else _one_batch(reader.read_all())
     batch.validate(full=True)
     return batch
 

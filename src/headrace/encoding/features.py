@@ -66,7 +66,7 @@ def encode_feature(spec: Spec, name: str, rows: Rows, chosen: Chosen, fitted: Fi
 
 
 def table_size(feature: Feature, vocabulary: Vocabulary | None) -> int | None:
-    """Return the rows of the embedding table of a feature's ids, reserved ids included; None: it has no ids."""
+    """Return the rows of a feature's embedding table, reserved ids included; None: it has no ids."""
     match feature:
         case Categorical() | Sequence() | Set() | WeightedSet():
             assert vocabulary is not None

@@ -54,9 +54,11 @@ class Rows:
         """Return a typed column, [n]; see ``headrace.parse.typed``."""
         if place.table is None:
             return self.part.columns[key_of(place.reading)]
-        if place not in self._joined:
-            self._joined[place] = self._tables[place.table].column(place, self.part)
-        return self._joined[place]
+        joined = self._joined.get(place)
+        if joined is None:
+            joined = self._tables[place.table].column(place, self.part)
+            self._joined[place] = joined
+        return joined
 
     def dictionary(self, place: Place) -> pa.Array:
         """Return the id texts of a column's codes, large_string."""
@@ -71,3 +73,8 @@ class Rows:
             known = vocabulary.find(self.dictionary(place)).astype(dtype)
             self._ids[place, id(vocabulary)] = known
         return known
+
+    def forget(self) -> None:
+        """Drop what was joined and looked up; it is made again where it is asked for."""
+        self._joined = {}
+        self._ids = {}

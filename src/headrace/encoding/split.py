@@ -45,7 +45,7 @@ def assign_splits(spec: Spec, rows: Rows, file_names: Sequence[str]) -> NDArray[
 
 
 def split_of_file(split: FileSplit, name: str) -> int:
-    """Return the number of the split whose globs match a file's name or the end of its path, else ``OUTSIDE``."""
+    """Return the number of the split whose globs match a file's name or the end of it, else ``OUTSIDE``."""
     for number, globs in enumerate(split.parts.values()):
         if any(fnmatch.fnmatchcase(name, glob) or fnmatch.fnmatchcase(name, f"*/{glob}") for glob in globs):
             return number

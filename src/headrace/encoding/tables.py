@@ -47,7 +47,7 @@ class JoinedTable:
         self._refuse_conflicts(codes, known)
 
     def column(self, place: Place, rows: Part) -> pa.Array:
-        """Return one typed column of the table for each row of ``rows``, missing where the key is not here."""
+        """Return one typed column of the table for each of ``rows``, missing where the key is not here."""
         column = self.part.columns[key_of(place.reading)]
         taken = column.take(pa.array(self._rows(rows), from_pandas=False, mask=self._rows(rows) < 0))
         return taken.fill_null(NULL_CODE) if isinstance(place.reading, Ids) else taken
@@ -74,6 +74,7 @@ class JoinedTable:
             at = next(i for i in range(len(again)) if mine[i] != theirs[i])
             value = self.part.dictionaries[self._key][codes[again[at]]]
             raise SourceError(
-                f"tables.{self.name}: the key {str(value)!r} stands in rows {before[at] + 1} and {again[at] + 1} "
+                f"tables.{self.name}: the key {str(value)!r} stands in rows "
+                f"{before[at] + 1} and {again[at] + 1} "
                 "with different values. Keep one row for each key."
             )

@@ -297,7 +297,7 @@ def _find_column(data, begin, end, names, name_borders, guess):  # type: ignore[
 
 
 @kernel
-def read_plain_rows(
+def read_plain_rows(  # type: ignore[no-untyped-def]
     data,
     starts,
     ends,
@@ -316,7 +316,7 @@ def read_plain_rows(
     list_borders,
     list_known,
     plain,
-):  # type: ignore[no-untyped-def]
+):
     """Read the wanted values of every row that is plain.
 
     Args:

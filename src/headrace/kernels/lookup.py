@@ -95,7 +95,7 @@ def _is_valid(valid, row):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def intern_texts(
+def intern_texts(  # type: ignore[no-untyped-def]
     data,
     begins,
     ends,
@@ -110,7 +110,7 @@ def intern_texts(
     starts,
     lengths,
     arena,
-):  # type: ignore[no-untyped-def]
+):
     """Give each text its code, adding those not seen before.
 
     Args:
@@ -178,9 +178,9 @@ def _add_text(data, start, end, hashed, slot, state, texts, starts, lengths, are
 
 
 @kernel
-def intern_integers(
+def intern_integers(  # type: ignore[no-untyped-def]
     values, valid, codes, row, state, limits, integers, integer_codes, texts, starts, lengths, arena
-):  # type: ignore[no-untyped-def]
+):
     """Give each int64 or uint64 its code; arguments and result as in ``intern_texts``."""
     text = np.empty(LONGEST_INTEGER, np.uint8)
     base = np.uint64(integers.ctypes.data)

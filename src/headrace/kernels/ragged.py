@@ -17,7 +17,7 @@ _NULL = np.uint32(NULL_CODE)
 
 @kernel
 def count_codes(codes, offsets, rows, counts):  # type: ignore[no-untyped-def]
-    """Add the elements of ``rows`` to ``counts`` (int64 [codes + 1]); the last one counts missing elements."""
+    """Add the elements of ``rows`` to ``counts`` (int64 [codes + 1]); the last one is for missing ones."""
     last = len(counts) - 1
     for at in range(len(rows)):
         for place in range(offsets[rows[at]], offsets[rows[at] + 1]):
@@ -61,7 +61,7 @@ def cut_sequences(codes, offsets, rows, ids, null_id, keep_last, out_offsets, ou
 
 @inline
 def _sort(ids, weights, size):  # type: ignore[no-untyped-def]
-    """Sort ``ids[:size]`` ascending, ``weights`` with them; insertion, as rows are short and stable order matters."""
+    """Sort ``ids[:size]`` ascending, ``weights`` with them; by insertion, as rows are short."""
     for at in range(1, size):
         token, weight = ids[at], weights[at]
         place = at - 1
@@ -150,7 +150,7 @@ def cut_sets(codes, offsets, rows, ids, null_id, first_value, end_value, max_len
 
 @kernel
 def cut_weighted_sets(codes, weights, offsets, rows, ids, null_id, max_length, out_offsets, out, out_weights):  # type: ignore[no-untyped-def]
-    """Write each row's different ids, ascending, with the sums of their weights; the largest weights are kept.
+    """Write each row's different ids, ascending, with the sums of their weights; the largest are kept.
 
     Of equal weights the smaller id is kept. Arguments as in ``cut_sets``.
     """

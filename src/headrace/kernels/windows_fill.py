@@ -102,12 +102,12 @@ def copy_next(out, values, ends_with_eos, eos):  # type: ignore[no-untyped-def]
 
 
 @inline
-def fill_labels(out, values, count, ends_with_eos, eos, rule):  # type: ignore[no-untyped-def]
+def fill_labels(out, values, ends_with_eos, eos, rule):  # type: ignore[no-untyped-def]
     """Fill the labels of one segment."""
     if rule == LABELS_NEXT:
         copy_next(out, values, ends_with_eos, eos)
     else:
-        copy_inputs(out, values, count, eos)
+        copy_inputs(out, values, min(out.size, values.size), eos)
         out[0] = IGNORED
 
 
@@ -124,6 +124,37 @@ def first_position(rule, column, place):  # type: ignore[no-untyped-def]
     if rule == POSITIONS_WINDOW:
         return column
     return place if rule == POSITIONS_DOCUMENT else 0
+
+
+@inline
+def fill_padding(  # type: ignore[no-untyped-def]
+    row, column, pad, input_ids, labels, attention_mask, segment_ids, position_ids
+):
+    """Fill what stands behind a row's ``column`` tokens, and the attention mask."""
+    if input_ids.shape[0] > 0:
+        input_ids[row, column:] = pad
+    if labels.shape[0] > 0:
+        labels[row, column:] = IGNORED
+    if attention_mask.shape[0] > 0:
+        attention_mask[row, :column] = 1
+        attention_mask[row, column:] = 0
+    if segment_ids.shape[0] > 0:
+        segment_ids[row, column:] = 0
+    if position_ids.shape[0] > 0:
+        position_ids[row, column:] = 0
+
+
+@inline
+def fill_origin(  # type: ignore[no-untyped-def]
+    row, run, column, run_position, run_document, document_offsets, document, start, length
+):
+    """Fill where a row's first token is from, and how many tokens the row has."""
+    if document.size > 0:
+        document[row] = run_document[run]
+    if start.size > 0:
+        start[row] = run_position[run] - document_offsets[run_document[run]]
+    if length.size > 0:
+        length[row] = column
 
 
 @kernel
@@ -194,8 +225,7 @@ def fill_rows(  # type: ignore[no-untyped-def]
         )
         column = 0
         segment = 0
-        first = row_runs[row]
-        for run in range(first, row_runs[row + 1]):
+        for run in range(row_runs[row], row_runs[row + 1]):
             d = run_document[run]
             place = run_position[run] - document_offsets[d]
             left = run_size[run]
@@ -205,48 +235,28 @@ def fill_rows(  # type: ignore[no-untyped-def]
                 size = min(left, total - place)
                 if size > 0:
                     segment += 1
-                    stop = column + size
-                    count = max(0, min(size, stored - place))
-                    values = values_at(
-                        stored_offsets[d] + place,
-                        max(0, min(size + 1, stored - place)),
-                        shard_tokens,
-                        addresses,
-                        like,
-                    )
+                    kept = max(0, min(size + 1, stored - place))
+                    values = values_at(stored_offsets[d] + place, kept, shard_tokens, addresses, like)
+                    cells = slice(column, column + size)
                     if input_ids.shape[0] > 0:
-                        copy_inputs(input_ids[row, column:stop], values, count, eos)
+                        copy_inputs(input_ids[row, cells], values, min(size, kept), eos)
                     if labels.shape[0] > 0:
-                        fill_labels(labels[row, column:stop], values, count, total > stored, eos, label_rule)
+                        fill_labels(labels[row, cells], values, total > stored, eos, label_rule)
                     if segment_ids.shape[0] > 0:
-                        segment_ids[row, column:stop] = segment
+                        segment_ids[row, cells] = segment
                     if position_ids.shape[0] > 0:
-                        fill_steps(
-                            position_ids[row, column:stop], first_position(position_rule, column, place)
-                        )
-                    column = stop
-                    left -= size
+                        first = first_position(position_rule, column, place)
+                        fill_steps(position_ids[row, cells], first)
+                column += size
+                left -= size
                 d += 1
                 place = 0
-        if input_ids.shape[0] > 0:
-            input_ids[row, column:] = pad
-        if labels.shape[0] > 0:
-            if hide:
-                labels[row, : seen[row]] = IGNORED
-            labels[row, column:] = IGNORED
-        if attention_mask.shape[0] > 0:
-            attention_mask[row, :column] = 1
-            attention_mask[row, column:] = 0
-        if segment_ids.shape[0] > 0:
-            segment_ids[row, column:] = 0
-        if position_ids.shape[0] > 0:
-            position_ids[row, column:] = 0
-        if document.size > 0:
-            document[row] = run_document[first]
-        if start.size > 0:
-            start[row] = run_position[first] - document_offsets[run_document[first]]
-        if length.size > 0:
-            length[row] = column
+        fill_padding(row, column, pad, input_ids, labels, attention_mask, segment_ids, position_ids)
+        if hide and labels.shape[0] > 0:
+            labels[row, : seen[row]] = IGNORED
+        fill_origin(
+            row, row_runs[row], column, run_position, run_document, document_offsets, document, start, length
+        )
 
 
 @kernel
