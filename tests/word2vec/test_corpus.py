@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.arrays import numbers_of
 from headrace.dataset.dataset import Dataset
 from headrace.errors import CorpusError
 from headrace.fit.vocabulary import Vocabulary
@@ -79,6 +80,8 @@ def test_a_token_store_on_disk_is_cut_at_sentences(tmp_path: Path) -> None:
     for source in (store, Tokens.open(tmp_path / "store")):
         corpus = as_corpus(source, vocabulary)
         assert ids_of(corpus) == vocabulary[expected]
+    on_disk = numbers_of(store.to_arrow().column("input_ids").chunk(0).values)
+    assert np.shares_memory(on_disk, as_corpus(store, vocabulary).shards[0].ids)
 
 
 def test_another_column_and_its_nearest_name() -> None:
