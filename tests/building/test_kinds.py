@@ -333,8 +333,8 @@ def test_nan_can_be_missing(built: Any, tmp_path: Path) -> None:
     splits = built(str(tmp_path / "n.parquet"), source=LENIENT, features={"x": number})
     assert batch_of(splits)["x"].tolist() == [1, -1]
     assert reasons(splits) == {
-        2: "x is nan, expected a finite number",
-        3: "x is inf, expected a finite number",
+        2: "x is 'nan', expected a finite number",
+        3: "x is 'inf', expected a finite number",
     }
     splits = built(
         str(tmp_path / "n.parquet"), features={"x": {**number, "nan": "missing", "transform": "standardize"}}

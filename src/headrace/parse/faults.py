@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.parse.texts import id_text
+
 _LONGEST_SHOWN = 60
 
 
@@ -35,6 +37,9 @@ class Faults:
 
 
 def shown(value: object) -> str:
-    """Return a raw value as a message shows it, cut where it is long."""
-    text = repr(value)
+    """Return a raw value as a message shows it, cut where it is long.
+
+    A number is shown as its text: how a block of rows holds it depends on its neighbours.
+    """
+    text = repr(id_text(value)) if isinstance(value, int | float) else repr(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}... ({len(text)} characters)"

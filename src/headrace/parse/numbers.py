@@ -48,6 +48,7 @@ def read_numbers(
         broken = np.flatnonzero(present & (values != np.floor(values)))
         faults.add(broken, lambda row: f"{name} is {shown(array[row].as_py())}, expected an integer")
         present[broken] = False
+        values[broken] = 0.0
     return values, present, faults
 
 
@@ -126,6 +127,7 @@ def read_flags(array: pa.Array, name: str) -> tuple[NDArray[np.float64], NDArray
     wrong = np.flatnonzero(present & (values != 0) & (values != 1))
     faults.add(wrong, lambda row: f"{name} is {shown(array[row].as_py())}, expected 0 or 1")
     present[wrong] = False
+    values[wrong] = 0.0
     return values, present, faults
 
 

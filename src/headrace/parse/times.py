@@ -21,6 +21,8 @@ _LIMIT = float(2**63)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _ZONED = pa.timestamp("us", tz="UTC")
+LAST_OF_ARROW = 2_114_380_800_000_000
+"""2037-01-01 in microseconds: Arrow knows the changes of a zone's offset up to 2037 only, Python all."""
 
 
 def read_times(
@@ -62,10 +64,12 @@ def _from_temporal(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
     if pa.types.is_timestamp(array.type) and array.type.tz is None and timezone is not None:
         array = _in_zone(array.cast(pa.timestamp("us"), safe=False), timezone)
-    kind = pa.timestamp("us", tz=getattr(array.type, "tz", None))
-    micros = array.cast(kind, safe=False)
     present = _present(array)
-    values = numbers_of(micros.view(pa.int64())).copy()
+    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
+        values = numbers_of(array.view(pa.int64())) // 1000
+    else:
+        kind = pa.timestamp("us", tz=getattr(array.type, "tz", None))
+        values = numbers_of(array.cast(kind, safe=False).view(pa.int64())).copy()
     values[~present] = 0
     return values, present, Faults()
 
@@ -159,7 +163,10 @@ def _in_zone(local: pa.Array, timezone: str) -> pa.Array:
     A time that comes twice is the earlier one; one that is skipped is counted with the
     offset before the gap, as Python's ``fold=0`` has it (PEP 495).
     """
+    latest = pc.max(local.view(pa.int64())).as_py()
     try:
+        if latest is not None and latest >= LAST_OF_ARROW:
+            raise pa.ArrowInvalid
         return pc.assume_timezone(local, timezone, ambiguous="earliest", nonexistent="raise")
     except pa.ArrowInvalid:
         zone = _zone(timezone)
