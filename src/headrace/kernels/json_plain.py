@@ -42,25 +42,26 @@ _FAILED = np.int64(-1)
 
 
 @inline
-def _at(array, place):  # type: ignore[no-untyped-def]
+def at(array, place):  # type: ignore[no-untyped-def]
     """Return ``array[place]`` for a place that is not negative: an unsigned index needs no check for that."""
     return array[np.uintp(place)]
 
 
 @inline
-def _skip_blanks(data, place, end):  # type: ignore[no-untyped-def]
+def skip_blanks(data, place, end):  # type: ignore[no-untyped-def]
+    """Return the first place from ``place`` on that holds no blank, at most ``end``."""
     while place < end and (
-        _at(data, place) == 32 or _at(data, place) == 9 or _at(data, place) == 13 or _at(data, place) == 10
+        at(data, place) == 32 or at(data, place) == 9 or at(data, place) == 13 or at(data, place) == 10
     ):
         place += 1
     return place
 
 
 @inline
-def _plain_string(data, place, end):  # type: ignore[no-untyped-def]
+def plain_string(data, place, end):  # type: ignore[no-untyped-def]
     """Return the place of the closing quote of a string whose text begins at ``place``; -1: not plain."""
     while place < end:
-        byte = _at(data, place)
+        byte = at(data, place)
         if byte == _QUOTE:
             return np.int64(place)
         if byte == _BACKSLASH or byte < 32:
@@ -73,7 +74,7 @@ def _plain_string(data, place, end):  # type: ignore[no-untyped-def]
 def _any_string(data, place, end):  # type: ignore[no-untyped-def]
     """Return the place after the closing quote of a string with simple escapes; -1: it needs a library."""
     while place < end:
-        byte = _at(data, place)
+        byte = at(data, place)
         if byte == _QUOTE:
             return np.int64(place + 1)
         if byte < 32:
@@ -83,7 +84,7 @@ def _any_string(data, place, end):  # type: ignore[no-untyped-def]
             if place >= end:
                 return _FAILED
             # One of " \ / b f n r t; \u may be half of a surrogate pair.
-            code = _at(data, place)
+            code = at(data, place)
             known = code == 34 or code == 92 or code == 47 or code == 98 or code == 102
             if not (known or code == 110 or code == 114 or code == 116):
                 return _FAILED
@@ -95,19 +96,12 @@ def _any_string(data, place, end):  # type: ignore[no-untyped-def]
 def _literal(data, place, end):  # type: ignore[no-untyped-def]
     """Return ``(place after, is null)`` of ``true``, ``false`` or ``null`` at ``place``; -1: none."""
     if place + 4 <= end:
-        a, b, c, d = _at(data, place), _at(data, place + 1), _at(data, place + 2), _at(data, place + 3)
+        a, b, c, d = at(data, place), at(data, place + 1), at(data, place + 2), at(data, place + 3)
         if a == 110 and b == 117 and c == 108 and d == 108:
             return np.int64(place + 4), True
         if a == 116 and b == 114 and c == 117 and d == 101:
             return np.int64(place + 4), False
-        if (
-            a == 102
-            and b == 97
-            and c == 108
-            and d == 115
-            and place + 5 <= end
-            and _at(data, place + 4) == 101
-        ):
+        if a == 102 and b == 97 and c == 108 and d == 115 and place + 5 <= end and at(data, place + 4) == 101:
             return np.int64(place + 5), False
     return _FAILED, False
 
@@ -116,27 +110,27 @@ def _literal(data, place, end):  # type: ignore[no-untyped-def]
 def _number(data, place, end):  # type: ignore[no-untyped-def]
     """Return ``(place after, tag, value)`` of the number at ``place``; -1: none, or not a plain one."""
     start = place
-    negative = _at(data, place) == _MINUS
+    negative = at(data, place) == _MINUS
     if negative:
         place += 1
     first = place
     value = np.int64(0)
-    while place < end and _ZERO <= _at(data, place) <= _NINE:
+    while place < end and _ZERO <= at(data, place) <= _NINE:
         if place - first < _MOST_DIGITS:
-            value = value * 10 + (np.int64(_at(data, place)) - _ZERO)
+            value = value * 10 + (np.int64(at(data, place)) - _ZERO)
         place += 1
     digits = place - first
-    if digits == 0 or (digits > 1 and _at(data, first) == _ZERO):
+    if digits == 0 or (digits > 1 and at(data, first) == _ZERO):
         return _FAILED, NULL, value
-    if place < end and _at(data, place) == _POINT:
+    if place < end and at(data, place) == _POINT:
         place += 1
         fraction = place
-        while place < end and _ZERO <= _at(data, place) <= _NINE:
+        while place < end and _ZERO <= at(data, place) <= _NINE:
             place += 1
-        if place == fraction or place - start > 100 or (place < end and (_at(data, place) | 32) == 101):
+        if place == fraction or place - start > 100 or (place < end and (at(data, place) | 32) == 101):
             return _FAILED, NULL, value
         return np.int64(place), NUMBER, value
-    if place < end and (_at(data, place) | 32) == 101:
+    if place < end and (at(data, place) | 32) == 101:
         return _FAILED, NULL, value
     if negative and digits == 1 and value == 0:
         return _FAILED, NULL, value
@@ -146,11 +140,11 @@ def _number(data, place, end):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _value(data, place, end):  # type: ignore[no-untyped-def]
+def plain_value(data, place, end):  # type: ignore[no-untyped-def]
     """Read the scalar at ``place``: ``(place after, tag, value, begin, end)``; -1: no plain scalar."""
-    byte = _at(data, place)
+    byte = at(data, place)
     if byte == _QUOTE:
-        close = _plain_string(data, place + 1, end)
+        close = plain_string(data, place + 1, end)
         if close < 0:
             return _FAILED, NULL, np.int64(0), place, place
         return close + 1, TEXT, np.int64(0), place + 1, close
@@ -164,7 +158,7 @@ def _value(data, place, end):  # type: ignore[no-untyped-def]
 @inline
 def _skip_scalar(data, place, end):  # type: ignore[no-untyped-def]
     """Return the place after any scalar at ``place``; -1: it is not valid, or needs a library."""
-    byte = _at(data, place)
+    byte = at(data, place)
     if byte == _QUOTE:
         return _any_string(data, place + 1, end)
     if byte == _MINUS or _ZERO <= byte <= _NINE:
@@ -175,26 +169,26 @@ def _skip_scalar(data, place, end):  # type: ignore[no-untyped-def]
 
 @inline
 def _skip_number(data, place, end):  # type: ignore[no-untyped-def]
-    if _at(data, place) == _MINUS:
+    if at(data, place) == _MINUS:
         place += 1
     first = place
-    while place < end and _ZERO <= _at(data, place) <= _NINE:
+    while place < end and _ZERO <= at(data, place) <= _NINE:
         place += 1
-    if place == first or (place - first > 1 and _at(data, first) == _ZERO):
+    if place == first or (place - first > 1 and at(data, first) == _ZERO):
         return _FAILED
-    if place < end and _at(data, place) == _POINT:
+    if place < end and at(data, place) == _POINT:
         fraction = place + 1
         place = fraction
-        while place < end and _ZERO <= _at(data, place) <= _NINE:
+        while place < end and _ZERO <= at(data, place) <= _NINE:
             place += 1
         if place == fraction:
             return _FAILED
-    if place < end and (_at(data, place) | 32) == 101:
+    if place < end and (at(data, place) | 32) == 101:
         place += 1
-        if place < end and (_at(data, place) == 43 or _at(data, place) == _MINUS):
+        if place < end and (at(data, place) == 43 or at(data, place) == _MINUS):
             place += 1
         exponent = place
-        while place < end and _ZERO <= _at(data, place) <= _NINE:
+        while place < end and _ZERO <= at(data, place) <= _NINE:
             place += 1
         if place == exponent:
             return _FAILED
@@ -204,15 +198,15 @@ def _skip_number(data, place, end):  # type: ignore[no-untyped-def]
 @inline
 def _skip_key(data, place, end):  # type: ignore[no-untyped-def]
     """Return the place of the value after the key at ``place``; -1: there is no key and colon."""
-    if place >= end or _at(data, place) != _QUOTE:
+    if place >= end or at(data, place) != _QUOTE:
         return _FAILED
     place = _any_string(data, place + 1, end)
     if place < 0:
         return _FAILED
-    place = _skip_blanks(data, place, end)
-    if place >= end or _at(data, place) != _COLON:
+    place = skip_blanks(data, place, end)
+    if place >= end or at(data, place) != _COLON:
         return _FAILED
-    place = _skip_blanks(data, place + 1, end)
+    place = skip_blanks(data, place + 1, end)
     return np.int64(place) if place < end else _FAILED
 
 
@@ -225,7 +219,7 @@ def _skip_value(data, place, end):  # type: ignore[no-untyped-def]
     nesting = np.uint64(0)
     depth = 0
     while True:
-        byte = _at(data, place)
+        byte = at(data, place)
         opened = False
         if byte in (_OPEN_OBJECT, _OPEN_LIST):
             if depth == _DEEPEST:
@@ -233,10 +227,10 @@ def _skip_value(data, place, end):  # type: ignore[no-untyped-def]
             depth += 1
             is_object = byte == _OPEN_OBJECT
             nesting = (nesting << np.uint64(1)) | np.uint64(is_object)
-            place = _skip_blanks(data, place + 1, end)
+            place = skip_blanks(data, place + 1, end)
             if place >= end:
                 return _FAILED
-            if _at(data, place) != (_CLOSE_OBJECT if is_object else _CLOSE_LIST):
+            if at(data, place) != (_CLOSE_OBJECT if is_object else _CLOSE_LIST):
                 opened = True
         else:
             place = _skip_scalar(data, place, end)
@@ -252,13 +246,13 @@ def _skip_value(data, place, end):  # type: ignore[no-untyped-def]
         while True:
             if depth == 0:
                 return np.int64(place)
-            place = _skip_blanks(data, place, end)
+            place = skip_blanks(data, place, end)
             if place >= end:
                 return _FAILED
-            byte = _at(data, place)
+            byte = at(data, place)
             is_object = (nesting & np.uint64(1)) != 0
             if byte == _COMMA:
-                place = _skip_blanks(data, place + 1, end)
+                place = skip_blanks(data, place + 1, end)
                 if place >= end:
                     return _FAILED
                 if is_object:
@@ -279,7 +273,7 @@ def _key_equals(data, begin, end, names, name_borders, column):  # type: ignore[
     if end - begin != name_borders[column + 1] - start:
         return False
     for offset in range(end - begin):
-        if _at(data, begin + offset) != _at(names, start + offset):
+        if at(data, begin + offset) != at(names, start + offset):
             return False
     return True
 
@@ -342,26 +336,26 @@ def read_plain_rows(  # type: ignore[no-untyped-def]
         for number in range(lists):
             list_borders[number, row] = used[number]
         good = False
-        place = _skip_blanks(data, place, end)
-        if place < end and _at(data, place) == _OPEN_OBJECT:
-            place = _skip_blanks(data, place + 1, end)
+        place = skip_blanks(data, place, end)
+        if place < end and at(data, place) == _OPEN_OBJECT:
+            place = skip_blanks(data, place + 1, end)
             guess = 0
-            if place < end and _at(data, place) == _CLOSE_OBJECT:
+            if place < end and at(data, place) == _CLOSE_OBJECT:
                 good = True
                 place += 1
             else:
                 while True:
                     # A key.
-                    if place >= end or _at(data, place) != _QUOTE:
+                    if place >= end or at(data, place) != _QUOTE:
                         break
-                    close = _plain_string(data, place + 1, end)
+                    close = plain_string(data, place + 1, end)
                     if close < 0:
                         break
                     column = _find_column(data, place + 1, close, names, name_borders, guess)
-                    place = _skip_blanks(data, close + 1, end)
-                    if place >= end or _at(data, place) != _COLON:
+                    place = skip_blanks(data, close + 1, end)
+                    if place >= end or at(data, place) != _COLON:
                         break
-                    place = _skip_blanks(data, place + 1, end)
+                    place = skip_blanks(data, place + 1, end)
                     if place >= end:
                         break
                     # Its value.
@@ -375,13 +369,13 @@ def read_plain_rows(  # type: ignore[no-untyped-def]
                         seen[column] = row
                         guess = column + 1
                         slot = slots[column]
-                        if kinds[column] == LIST and _at(data, place) == _OPEN_LIST:
+                        if kinds[column] == LIST and at(data, place) == _OPEN_LIST:
                             list_known[slot, row] = True
                             count = used[slot]
-                            place = _skip_blanks(data, place + 1, end)
-                            whole = place < end and _at(data, place) == _CLOSE_LIST
+                            place = skip_blanks(data, place + 1, end)
+                            whole = place < end and at(data, place) == _CLOSE_LIST
                             while not whole and place < end:
-                                after, tag, value, begin, stop = _value(data, place, end)
+                                after, tag, value, begin, stop = plain_value(data, place, end)
                                 if after < 0:
                                     break
                                 list_tags[slot, count] = tag
@@ -391,15 +385,15 @@ def read_plain_rows(  # type: ignore[no-untyped-def]
                                     list_stops[slot, count] = stop
                                 count += 1
                                 place = after
-                                if place < end and _at(data, place) <= 32:
-                                    place = _skip_blanks(data, place, end)
+                                if place < end and at(data, place) <= 32:
+                                    place = skip_blanks(data, place, end)
                                 if place >= end:
                                     break
-                                byte = _at(data, place)
+                                byte = at(data, place)
                                 if byte == _COMMA:
                                     place += 1
-                                    if place < end and _at(data, place) <= 32:
-                                        place = _skip_blanks(data, place, end)
+                                    if place < end and at(data, place) <= 32:
+                                        place = skip_blanks(data, place, end)
                                 elif byte == _CLOSE_LIST:
                                     whole = True
                                 else:
@@ -410,13 +404,13 @@ def read_plain_rows(  # type: ignore[no-untyped-def]
                             place += 1
                         elif kinds[column] == SPAN:
                             begins[slot, row] = place
-                            tags[slot, row] = NULL if _at(data, place) == 110 else TEXT
+                            tags[slot, row] = NULL if at(data, place) == 110 else TEXT
                             place = _skip_value(data, place, end)
                             if place < 0:
                                 break
                             stops[slot, row] = place
                         else:
-                            after, tag, value, begin, stop = _value(data, place, end)
+                            after, tag, value, begin, stop = plain_value(data, place, end)
                             if after < 0 or (kinds[column] == LIST and tag != NULL):
                                 break
                             place = after
@@ -426,17 +420,17 @@ def read_plain_rows(  # type: ignore[no-untyped-def]
                                 begins[slot, row] = begin
                                 stops[slot, row] = stop
                     # What follows.
-                    place = _skip_blanks(data, place, end)
+                    place = skip_blanks(data, place, end)
                     if place >= end:
                         break
-                    if _at(data, place) == _CLOSE_OBJECT:
+                    if at(data, place) == _CLOSE_OBJECT:
                         good = True
                         place += 1
                         break
-                    if _at(data, place) != _COMMA:
+                    if at(data, place) != _COMMA:
                         break
-                    place = _skip_blanks(data, place + 1, end)
-        plain[row] = good and _skip_blanks(data, place, end) == end
+                    place = skip_blanks(data, place + 1, end)
+        plain[row] = good and skip_blanks(data, place, end) == end
         if not plain[row]:
             for number in range(lists):
                 used[number] = list_borders[number, row]

@@ -7,6 +7,7 @@ column may hold is decided here, once, for both ways.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ from headrace.kernels.json_checks import nesting_depth
 from headrace.sources.batch import Column, Kind
 from headrace.sources.values import number_text
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 DEEPEST = 256
 """A line with more ``[`` and ``{`` open at once is a bad row."""
 
@@ -77,20 +79,11 @@ def parse_line(line: bytes) -> dict[str, Any]:
     return value
 
 
-def read_value(text: bytes, column: Column) -> Any:
-    """Return the wanted value of a column, of which only its own text is given; see ``read_line``.
-
-    Raises:
-        BadValue: It is not JSON, or cannot be read as declared.
-    """
-    return _judged(_decode(text), column)
-
-
 def _decode(line: bytes) -> Any:
     try:
         text = line.decode()
         value = _DECODER.decode(text)
-        if "\\u" in text:
+        if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
         raise BadValue(f"not valid UTF-8: {error.reason} at byte {error.start} of the row") from None

@@ -2,7 +2,7 @@
 
 {"t": 7, "ad": {"industry": "x"}, "w": {"1": 0.5}}
                ^^^^^^^^^^^^^^^^^        ^^^^^^^^^^
-               rows of their own        read exactly, one by one
+               rows of their own        keys and values
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from headrace.kernels.json_pairs import read_plain_pairs
 from headrace.kernels.json_plain import NULL
 from headrace.sources.batch import Column
-from headrace.sources.json_arrays import exact_array
-from headrace.sources.json_exact import BadValue, read_value
-from headrace.sources.json_plain import Found, PlainJson
-from headrace.sources.values import as_text
+from headrace.sources.json_plain import Found, PlainJson, room_for, strings_of, values_of
+from headrace.sources.values import EXACT_FLOAT, as_text
+
+_SHORTEST_PAIR = len(b'"":0,')
 
 
 class NestedJson:
@@ -59,7 +60,7 @@ class NestedJson:
         good = np.ones(int(plain.sum()), np.bool_)
         found = {column.path: array for column, array in zip(self._flat, flat, strict=True)}
         for number, column in enumerate(self._pairs):
-            found[column.path] = _pairs_array(data, spans.at(number), column, good)
+            found[column.path] = _pairs_array(np.frombuffer(data, np.uint8), spans.at(number), good)
         for number, (first, inner) in enumerate(self._inner.items(), len(self._pairs)):
             for path, array in _inner_arrays(data, spans.at(number), first, inner, good).items():
                 found[path] = _first_present(found[path], array) if path in found else array
@@ -107,15 +108,31 @@ def _inner_arrays(
     }
 
 
-def _pairs_array(data: bytes | memoryview, spans: Found, column: Column, good: NDArray[np.bool_]) -> pa.Array:
-    """Return a column of pairs; unmark rows whose pairs are bad."""
-    values: list[Any] = [None] * spans.tags.size
-    for row in np.flatnonzero(spans.tags != NULL).tolist():
-        try:
-            values[row] = read_value(bytes(data[spans.begins[row] : spans.stops[row]]), column)
-        except BadValue:
-            good[row] = False
-    return exact_array(values, column, pa.null())
+def _pairs_array(view: NDArray[np.uint8], spans: Found, good: NDArray[np.bool_]) -> pa.Array:
+    """Return a column of pairs; unmark rows whose pairs are not plain."""
+    there = spans.tags != NULL
+    starts = np.where(there, spans.begins, 0)
+    stops = np.where(there, spans.stops, 0)
+    room = int((stops - starts).sum()) // _SHORTEST_PAIR + 1
+    keys, values = room_for(room), room_for(room)
+    borders = np.empty(there.size + 1, np.int64)
+    plain = np.empty(there.size, np.bool_)
+    read_plain_pairs(view, starts, stops, keys.begins, keys.stops, *values, borders, plain)
+    good &= plain
+    keys, values = keys.at(slice(borders[-1])), values.at(slice(borders[-1]))
+    texts = strings_of(view, keys, np.ones(keys.tags.size, np.bool_))
+    pairs = pa.StructArray.from_arrays(
+        [texts, _as_floats(values_of(view, values, as_text=False))], ["key", "value"]
+    )
+    return pa.ListArray.from_arrays(pa.array(borders.astype(np.int32)), pairs, mask=pa.array(~there))
+
+
+def _as_floats(numbers: pa.Array) -> pa.Array:
+    """Return integers as float64 where that loses nothing, else as text."""
+    if not pa.types.is_integer(numbers.type):
+        return numbers
+    small = pc.max(pc.abs(numbers)).as_py()
+    return numbers.cast(pa.float64() if small is None or small < EXACT_FLOAT else pa.string())
 
 
 def _first_present(literal: pa.Array, nested: pa.Array) -> pa.Array:

@@ -87,7 +87,7 @@ class PlainJson:
                 found = lists.at(slot).at(slice(borders[slot, -1]))
                 arrays.append(_list_array(view, found, borders[slot], known[slot], column))
             else:
-                arrays.append(_array(view, scalars.at(slot), as_text=column.kind == "text"))
+                arrays.append(values_of(view, scalars.at(slot), as_text=column.kind == "text"))
         if not plain.all():
             kept = pa.array(plain)
             arrays = [array.filter(kept) for array in arrays]
@@ -98,9 +98,9 @@ class PlainJson:
     ) -> tuple[Found, Found, NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
         count = len(starts)
         room = int(np.count_nonzero(view == _COMMA)) + count if self._lists else 0
-        scalars = _room(self._scalars, count)
+        scalars = room_for(self._scalars, count)
         scalars.tags.fill(kernel.NULL)
-        lists = _room(self._lists, room)
+        lists = room_for(self._lists, room)
         borders = np.empty((self._lists, count + 1), np.int64)
         known = np.zeros((self._lists, count), bool)
         plain = np.empty(count, bool)
@@ -109,8 +109,8 @@ class PlainJson:
         return scalars, lists, borders, known, plain
 
 
-def _room(rows: int, size: int) -> Found:
-    shape = (rows, size)
+def room_for(*shape: int) -> Found:
+    """Return arrays of a shape, not filled."""
     return Found(
         np.empty(shape, np.uint8),
         np.empty(shape, np.int64),
@@ -119,7 +119,7 @@ def _room(rows: int, size: int) -> Found:
     )
 
 
-def _array(view: NDArray[np.uint8], found: Found, *, as_text: bool) -> pa.Array:
+def values_of(view: NDArray[np.uint8], found: Found, *, as_text: bool) -> pa.Array:
     """Return int64 where all values are integers, else string; or double where all are numbers, if wanted."""
     there = found.tags != kernel.NULL
     integers = found.tags == kernel.INTEGER
@@ -128,12 +128,12 @@ def _array(view: NDArray[np.uint8], found: Found, *, as_text: bool) -> pa.Array:
         return pa.array(found.values, mask=absent)
     numbers = found.tags == kernel.NUMBER
     if not numbers.any():
-        return _texts(_strings(view, found, there & ~integers), found, integers, absent)
+        return _texts(strings_of(view, found, there & ~integers), found, integers, absent)
     floats = _floats(view, found, numbers)
     exact = not (np.abs(found.values[integers]) >= EXACT_FLOAT).any()
     if not as_text and exact and np.array_equal(there, integers | numbers):
         return pa.array(np.where(integers, found.values, floats), mask=absent)
-    texts = _strings(view, found, there & ~integers & ~numbers)
+    texts = strings_of(view, found, there & ~integers & ~numbers)
     texts = pc.if_else(pa.array(numbers), floats_as_text(pa.array(floats)), texts)
     return _texts(texts, found, integers, absent)
 
@@ -152,11 +152,11 @@ def _floats(view: NDArray[np.uint8], found: Found, numbers: NDArray[np.bool_]) -
     """Return the values of the numbers, 0 elsewhere."""
     values = np.zeros(len(found.tags))
     chosen = found.at(numbers)
-    values[numbers] = _strings(view, chosen, np.ones(len(chosen.tags), bool)).cast(pa.float64()).to_numpy()
+    values[numbers] = strings_of(view, chosen, np.ones(len(chosen.tags), bool)).cast(pa.float64()).to_numpy()
     return values
 
 
-def _strings(view: NDArray[np.uint8], found: Found, chosen: NDArray[np.bool_]) -> pa.Array:
+def strings_of(view: NDArray[np.uint8], found: Found, chosen: NDArray[np.bool_]) -> pa.Array:
     """Return the texts of the chosen entries, empty ones elsewhere."""
     begins = np.where(chosen, found.begins, 0).astype(np.int64)
     stops = np.where(chosen, found.stops, 0).astype(np.int64)
@@ -177,6 +177,6 @@ def _list_array(
     offsets = pa.array(borders.astype(np.int32))
     return pa.ListArray.from_arrays(
         offsets,
-        _array(view, found, as_text=column.kind == "texts"),
+        values_of(view, found, as_text=column.kind == "texts"),
         mask=pa.array(~known) if not known.all() else None,
     )

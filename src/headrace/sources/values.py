@@ -117,11 +117,12 @@ def lossless(values: list[Any], wanted: pa.DataType) -> pa.Array | None:
         values: Texts, lists of texts, or lists of (key, text) pairs; None is null.
         wanted: string, int64, uint64, double, or a list of one.
     """
+    exact = pa.array(values, _text_like(wanted))
     try:
-        array = pa.array(values, _text_like(wanted)).cast(wanted)
+        array = exact.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
         return None
-    return array if as_text(array).to_pylist() == pa.array(values, _text_like(wanted)).to_pylist() else None
+    return array if as_text(array).equals(exact) else None
 
 
 def _text_like(wanted: pa.DataType) -> pa.DataType:
