@@ -42,6 +42,11 @@ def test_borders_overlaps_padding_and_labels_are_shown() -> None:
     assert 'class="s2 border"' in page
 
 
+def test_text_does_not_command_the_terminal() -> None:
+    (row,) = render_windows(Windows([[1]], 1), [0], decode=lambda ids: "\x1b[31m\n\x07")
+    assert to_terminal([row]).plain.rstrip("\n").endswith("␛[31m⏎␇")
+
+
 def test_hidden_tokens_are_marked() -> None:
     tokens = Tokens.from_documents([[1, 2, 3]], vocab_size=7, mask=0)
     (row,) = render_windows(Windows(tokens, 4, objective=MLM(1.0)), [0], decode=decode)

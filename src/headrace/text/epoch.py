@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,10 +42,6 @@ class WindowEpoch:
     """What hides tokens; None: nothing is hidden."""
     spans: Integers | None = None
     """int64 [D, 2], first and last token of each document's answer, -1 where there is none."""
-    like: NDArray[Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "like", self.streams.tokens.values[0][:0])
 
     def __len__(self) -> int:
         """Return the number of windows."""
@@ -93,33 +90,34 @@ class WindowEpoch:
         return [(len(self.cut), self.cut.width(_NO_ROW))]
 
     def _fill(self, batch: Batch, runs: Runs) -> None:
+        wide = [batch.get(name, _NO_ROWS) for name in TOKEN_OUTPUTS]
+        narrow = [batch.get(name, _NO_ROW) for name in ROW_OUTPUTS]
+        fill_rows(*runs, *self._how, *wide, *narrow)
+
+    @cached_property
+    def _how(self) -> tuple[Any, ...]:
+        """What ``fill_rows`` takes that is the same for every batch."""
         settings, streams = self.settings, self.streams
-        fill_rows(
-            runs.row_runs,
-            runs.position,
-            runs.size,
-            runs.document,
-            runs.seen,
+        return (
             not settings.overlap_labels,
-            streams.tokens.offsets,
-            streams.document_offsets,
-            streams.tokens.shard_tokens,
+            *streams.places,
             streams.tokens.addresses,
-            self.like,
+            streams.tokens.like,
             0 if streams.eos is None else streams.eos,
             self.pad_id,
             LABEL_RULES[settings.labels],
             _POSITION_RULES[settings.positions],
-            *(batch.get(name, _NO_ROWS) for name in TOKEN_OUTPUTS),
-            *(batch.get(name, _NO_ROW) for name in ROW_OUTPUTS),
         )
 
     def _empty(self, rows: int, width: int, allocate: Allocate) -> Batch:
         """Return arrays for all outputs, not yet filled."""
-        return {
-            name: allocate((rows,) if name in ROW_OUTPUTS else (rows, width), self._dtype(name))
-            for name in self.settings.outputs
-        }
+        narrow, wide = (rows,), (rows, width)
+        return {name: allocate(narrow if is_row else wide, dtype) for name, is_row, dtype in self._outputs}
+
+    @cached_property
+    def _outputs(self) -> list[tuple[str, bool, np.dtype[Any]]]:
+        """Name of each output, whether it has one value a row, and its dtype."""
+        return [(name, name in ROW_OUTPUTS, self._dtype(name)) for name in self.settings.outputs]
 
     def _dtype(self, name: str) -> np.dtype[Any]:
         if name == "attention_mask":
@@ -142,19 +140,8 @@ class WindowEpoch:
 
     def _fill_column(self, name: str, out: NDArray[Any], runs: Runs, shift: int) -> None:
         tokens = self.streams.tokens
-        fill_column(
-            runs.row_runs,
-            runs.position,
-            runs.size,
-            runs.document,
-            tokens.offsets,
-            self.streams.document_offsets,
-            tokens.shard_tokens,
-            tokens.column_addresses[name],
-            tokens.columns[name][0][:0],
-            shift,
-            out,
-        )
+        column = tokens.column_addresses[name], np.empty(0, tokens.columns[name][0].dtype)
+        fill_column(*runs[:4], *self.streams.places, *column, shift, out)
 
     def _window_spans(self, runs: Runs) -> Mapping[str, Integers]:
         """Return the answers' first and last token in each row, -1 where the row does not hold it whole."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headrace.errors import TextError
 from headrace.kernels.masking import mask_tokens
@@ -19,7 +18,6 @@ from headrace.text.tokens import Tokens
 WORD_STARTS = "word_starts"
 """The parallel column that is 1 on the first token of each word."""
 _STREAM = "masked tokens"
-_NO_WORDS = np.zeros(0, np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +38,12 @@ class Masking:
     def apply(self, batch: Batch, runs: Runs) -> None:
         """Hide tokens of ``input_ids``, and write ``labels``, both in place."""
         tokens, whole_word = self.streams.tokens, self.objective.whole_word
-        words: NDArray[np.uint8] = tokens.columns[WORD_STARTS][0] if whole_word else _NO_WORDS
+        dtype = tokens.columns[WORD_STARTS][0].dtype if whole_word else np.uint8
         mask_tokens(
-            runs.row_runs,
-            runs.position,
-            runs.size,
-            runs.document,
-            tokens.offsets,
-            self.streams.document_offsets,
-            tokens.shard_tokens,
+            *runs[:4],
+            *self.streams.places,
             tokens.column_addresses[WORD_STARTS] if whole_word else tokens.addresses,
-            words[:0],
+            np.empty(0, dtype),
             whole_word,
             self.key,
             np.uint64(round(self.objective.probability * 2**32)),

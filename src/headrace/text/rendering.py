@@ -140,6 +140,8 @@ def _pieces(ids: NDArray[np.int64], looks: Sequence[Look], text_of: Decode) -> l
     return pieces
 
 
+_VISIBLE = {code: chr(0x2400 + code) for code in range(32)} | {10: "⏎", 127: "␡"}
+"""Control characters as pictures: text must not command the terminal."""
 _COLORS = ("cyan", "green", "yellow", "magenta", "blue")
 LEGEND = "colour: document · dim: in an earlier window too · underlined: without a label · reverse: hidden"
 
@@ -162,7 +164,7 @@ def _border(before: Piece | None, piece: Piece) -> str:
 
 
 def _shown(piece: Piece) -> str:
-    return piece.text.replace("\n", "⏎") if piece.look.segment else f"[{piece.count} padding]"
+    return piece.text.translate(_VISIBLE) if piece.look.segment else f"[{piece.count} padding]"
 
 
 def _style(look: Look) -> str:

@@ -48,15 +48,18 @@ class Streams:
         if known in (0, len(tokens)):
             return np.full(len(tokens), known > 0)
         found = np.zeros(len(tokens), np.bool_)
-        ends_with(
-            tokens.offsets, tokens.shard_tokens, tokens.addresses, tokens.values[0][:0], self.eos, found
-        )
+        ends_with(tokens.offsets, tokens.shard_tokens, tokens.addresses, tokens.like, self.eos, found)
         return found
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """int64 [K+1], the position at which each stream begins."""
         return self.document_offsets[[0, -1]] if self.joined else self.document_offsets
+
+    @property
+    def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Where documents begin in the store and among positions, and the tokens before each shard."""
+        return self.tokens.offsets, self.document_offsets, self.tokens.shard_tokens
 
     @property
     def num_positions(self) -> int:
@@ -78,7 +81,7 @@ class Streams:
             offsets,
             tokens.shard_tokens,
             tokens.addresses,
-            tokens.values[0][:0],
+            tokens.like,
             0 if self.eos is None else self.eos,
             joined,
         )

@@ -12,7 +12,7 @@ import numpy as np
 import xxhash
 from numpy.typing import ArrayLike, NDArray
 
-from headrace.errors import TextError, did_you_mean
+from headrace.errors import TextError
 
 Values = tuple[NDArray[Any], ...]
 Sentences = tuple[tuple[NDArray[np.int64], NDArray[Any]], ...]
@@ -174,6 +174,11 @@ class Tokens:
         return self.values[0].dtype
 
     @cached_property
+    def like(self) -> NDArray[Any]:
+        """An empty array of the ids' dtype: it tells a kernel what lies at an address."""
+        return np.empty(0, self.dtype)
+
+    @cached_property
     def shard_tokens(self) -> NDArray[np.int64]:
         """int64 [K+1], tokens before each shard."""
         return np.cumsum([0, *(values.size for values in self.values)], dtype=np.int64)
@@ -228,19 +233,6 @@ class Tokens:
         shard = int(np.searchsorted(self.shard_tokens, begin, side="right")) - 1
         first = int(self.shard_tokens[shard])
         return self.values[shard][begin - first : end - first]
-
-    def column(self, name: str) -> Values:
-        """Return a parallel column, shard by shard.
-
-        Raises:
-            TextError: There is no such column; the message names the nearest.
-        """
-        if name not in self.columns:
-            raise TextError(
-                f"column {name!r}: the tokens carry {sorted(self.columns) or 'no column beside the ids'}."
-                + did_you_mean(name, self.columns)
-            )
-        return self.columns[name]
 
     def with_special(self, **changes: int | None) -> Tokens:
         """Return the same tokens with another ``eos``, ``pad``, ``mask`` or ``vocab_size``."""
