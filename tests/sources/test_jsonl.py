@@ -228,6 +228,29 @@ def test_pairs(read: Callable[..., Any]) -> None:
     assert found.bad_lines == [6, 7, 8]
 
 
+def test_pairs_of_every_size_and_shape(read: Callable[..., Any]) -> None:
+    many = {str(i): i / 4 for i in range(70)}
+    rows = [
+        '{"p" : { "1" : 1 , "2" :2 } }',
+        json.dumps({"p": many}),
+        json.dumps({"p": {**dict.fromkeys("abc", 1), "\u00e9": "x"}}),
+        '{"p":{"1":9007199254740993,"2":0.5}}',
+        '{"p":{"1":1,"2":2,"1":3}}',
+        '{"p":{"1":1,}}',
+        '{"p":{"1":{}}}',
+        '{"p":{"":true}}',
+    ]
+    found = read(lines(*rows), [Column("p", "pairs"), Column("x", "text")], format="jsonl")
+    assert found.columns["p"] == [
+        [("1", "1"), ("2", "2")],
+        [(key, f"{value:.2f}".rstrip("0").rstrip(".")) for key, value in many.items()],
+        [("a", "1"), ("b", "1"), ("c", "1"), ("é", "x")],
+        [("1", "9007199254740993"), ("2", "0.5")],
+        [("", "true")],
+    ]
+    assert found.bad_lines == [5, 6, 7]
+
+
 ESCAPED = [
     '{"a":"\\u00e9","n":1.5,"l":[1,2],"ad":{"x":"\\n"}}',
     '{"a":"e\\u0301","n":1e-7,"l":["\\u00e9",null]}',
