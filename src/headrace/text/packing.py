@@ -14,6 +14,7 @@ from headrace.errors import StoreError
 from headrace.kernels.packing import best_fit_decreasing, copy_runs, count_runs
 from headrace.text.cuts import Integers, Runs, check_windows
 from headrace.text.streams import Streams
+from headrace.text.tokens import dtype_for
 
 _FOLDER = "plans"
 
@@ -83,7 +84,8 @@ def plan_packing(streams: Streams, window: int) -> PackedCut:
     whole_position = _whole_pieces(document_offsets, whole, window)
     rest = lengths - whole * window
     documents = np.flatnonzero(rest)
-    documents = documents[np.argsort(-rest[documents], kind="stable")]
+    falling = (window - rest[documents]).astype(dtype_for(window))
+    documents = documents[np.argsort(falling, kind="stable")]
     row = np.empty(documents.size, np.int64)
     count = best_fit_decreasing(rest[documents], window, row)
     return _in_order(
