@@ -39,7 +39,7 @@ def killing(function: Callable[..., Any], after: int) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small() -> Iterator[None]:
+def small(ads: hr.DatasetDict) -> Iterator[None]:
     """Several parts and several shards, from little data."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Settings, "part_bytes", property(lambda _: 60_000))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headrace.parse.times import read_times
+from headrace.parse.times import local_times, read_times
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -149,3 +149,21 @@ def test_nulls_and_nothing() -> None:
         assert (values.tolist(), valid.tolist(), len(faults)) == ([0, 0], [False, False], 0)
     values, valid, _ = read_times(pa.array([], pa.string()), "t", "s", None, None)
     assert (values.dtype, len(valid)) == (np.int64, 0)
+
+
+@given(
+    moments=st.lists(st.datetimes(datetime.datetime(1950, 1, 1), datetime.datetime(2300, 1, 1)), max_size=4),
+    zone=st.sampled_from([*ZONES, "UTC"]),
+)
+@settings(deadline=None, max_examples=60)
+def test_moments_in_a_zone(moments: list[datetime.datetime], zone: str) -> None:
+    times = np.array([(m.replace(tzinfo=datetime.UTC) - EPOCH) // MICROSECOND for m in moments], np.int64)
+    fixed = zone[0] in "+-"
+    tz = (
+        datetime.datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo
+        if fixed
+        else zoneinfo.ZoneInfo(zone)
+    )
+    expected = [m.replace(tzinfo=datetime.UTC).astimezone(tz).replace(tzinfo=None) for m in moments]
+    assert local_times(times, zone).to_pylist() == expected
+    assert len(local_times(np.array([2**62], np.int64), zone)) == 1

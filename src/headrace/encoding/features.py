@@ -21,6 +21,7 @@ from headrace.fit.vocabulary import Vocabulary
 from headrace.kernels import ragged as ragged_kernels
 from headrace.kernels.hashing import hash_texts
 from headrace.kernels.lookup import NULL_CODE
+from headrace.parse.times import local_times
 from headrace.spec import (
     TIME_PARTS,
     Categorical,
@@ -319,9 +320,7 @@ _PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {
 def _(feature: TimePart, context: Context) -> Encoded:
     (place,) = _typed(context)
     column = context.rows.column(place)
-    times = pa.array(numbers_of(column)[context.chosen]).view(
-        pa.timestamp("us", tz=_zone(feature, context.spec))
-    )
+    times = local_times(numbers_of(column)[context.chosen], _zone(feature, context.spec))
     first, count = TIME_PARTS[feature.part]
     numbers = _PARTS[feature.part](times).to_numpy().astype(np.int64) - first
     numbers[(numbers < 0) | (numbers >= count)] = -1

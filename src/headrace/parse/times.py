@@ -21,7 +21,9 @@ _LIMIT = float(2**63)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _ZONED = pa.timestamp("us", tz="UTC")
-LAST_OF_ARROW = 2_114_380_800_000_000
+_LAST_OF_PYTHON = 253_402_128_000_000_000
+"""9999-12-30 in microseconds."""
+_LAST_OF_ARROW = 2_114_380_800_000_000
 """2037-01-01 in microseconds: Arrow knows the changes of a zone's offset up to 2037 only, Python all."""
 
 
@@ -165,7 +167,7 @@ def _in_zone(local: pa.Array, timezone: str) -> pa.Array:
     """
     latest = pc.max(local.view(pa.int64())).as_py()
     try:
-        if latest is not None and latest >= LAST_OF_ARROW:
+        if latest is not None and latest >= _LAST_OF_ARROW:
             raise pa.ArrowInvalid
         return pc.assume_timezone(local, timezone, ambiguous="earliest", nonexistent="raise")
     except pa.ArrowInvalid:
@@ -173,6 +175,25 @@ def _in_zone(local: pa.Array, timezone: str) -> pa.Array:
         moments = [None if one is None else one.replace(tzinfo=zone) for one in local.to_pylist()]
         exact = [None if moment is None else (moment - _EPOCH) // _MICROSECOND for moment in moments]
         return pa.array(exact, pa.int64()).view(_ZONED)
+
+
+def local_times(times: NDArray[np.int64], timezone: str) -> pa.Array:
+    """Return moments as the local times of a zone, timestamp(us) without a zone."""
+    local = pc.local_timestamp(pa.array(times).view(pa.timestamp("us", tz=timezone)))
+    late = np.flatnonzero(times >= _LAST_OF_ARROW)
+    if len(late) == 0:
+        return local
+    zone = _zone(timezone)
+    shifted = numbers_of(local.view(pa.int64())).copy()
+    for place in late:
+        shifted[place] = times[place] + _offset(int(times[place]), zone)
+    return pa.array(shifted).view(pa.timestamp("us"))
+
+
+def _offset(time: int, zone: datetime.tzinfo) -> int:
+    """Return the offset from UTC of a zone at a time, in microseconds; after the year 9999 that of its end."""
+    moment = _EPOCH + min(time, _LAST_OF_PYTHON) * _MICROSECOND
+    return (moment.astimezone(zone).utcoffset() or datetime.timedelta()) // _MICROSECOND
 
 
 def _from_format(
