@@ -14,6 +14,7 @@ from headrace.building.rowset import RowSet
 from headrace.building.settings import Settings
 from headrace.building.spool import BatchSpool
 from headrace.dataset.shard import MAXIMUM_BYTES, FileEntry, shard_name, write_shard
+from headrace.disk import TEMPORARY_SUFFIX
 from headrace.encoding.shard import encode_rows
 from headrace.engine.local import run_in_order
 from headrace.fit.fitted import Fitted
@@ -85,7 +86,7 @@ def write_shards(
     def finish(plan: ShardPlan) -> FileEntry:
         path = folder / plan.name
         if not path.exists():
-            with BatchSpool(folder.with_name(f"spool-{plan.split}-{plan.number}")) as spool:
+            with BatchSpool(folder / f"spool-{plan.split}-{plan.number}{TEMPORARY_SUFFIX}") as spool:
                 for batch in _encoded(rowset, plan, fitted, labels, piece_rows):
                     spool.append(batch)
                 write_shard(path, spool.joined())
