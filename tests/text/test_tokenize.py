@@ -6,6 +6,9 @@ import base64
 import gzip
 import io
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -431,3 +434,41 @@ def test_files_of_other_kinds_are_refused_by_name(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"not one of mine")
         with pytest.raises(TextError, match=name.replace(".", r"\.")):
             tokenize(["a"], tmp_path / name, tmp_path / "store")
+
+
+SLOW = """
+import sys, time
+from headrace.text import tokenize
+
+def letters(text):
+    time.sleep(0.002)
+    return list(text.encode())
+
+letters.vocab_size, letters.fingerprint = 256, "slow"
+texts = [f"{n}:" + "ab" * (n * 7 % 90) for n in range(3000)]
+import headrace.text.tokenizing as module
+module._BATCH_DOCUMENTS = 40
+tokenize(texts, letters, sys.argv[1], threads=1, shard_bytes=4000)
+"""
+
+
+def test_a_killed_run_goes_on_and_gives_the_same_bytes(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SLOW, str(tmp_path / "store")]
+    running = subprocess.Popen(command)
+    try:
+        deadline = time.monotonic() + 60
+        while len(list(tmp_path.glob("store/train/*.arrow"))) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        running.kill()
+        running.wait()
+    assert not (tmp_path / "store" / "headrace.json").exists()
+
+    def fast(text: str) -> list[int]:
+        return list(text.encode())
+
+    fast.vocab_size, fast.fingerprint, fast.__qualname__ = 256, "slow", "letters"  # type: ignore[attr-defined]
+    texts = [f"{n}:" + "ab" * (n * 7 % 90) for n in range(3000)]
+    tokenize(texts, fast, tmp_path / "store", shard_bytes=4000)
+    tokenize(texts, fast, tmp_path / "whole", shard_bytes=4000)
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
