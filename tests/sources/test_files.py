@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import xxhash
 
 from headrace.errors import SourceError
-from headrace.sources import SourceFile, find_files
+from headrace.sources import Column, Reader, SourceFile, find_files
 
 
 def names(files: list[SourceFile]) -> list[str]:
@@ -63,8 +70,6 @@ def test_absolute_paths_and_urls(folder: Path) -> None:
 
 
 def test_the_checksum_is_of_the_stored_bytes(folder: Path) -> None:
-    import xxhash
-
     assert find_files("raw/a.csv", folder)[0].checksum() == xxhash.xxh3_64_hexdigest(b"a.csv")
 
 
@@ -127,6 +132,31 @@ def test_a_file_that_vanishes_or_changes(folder: Path) -> None:
     (folder / "raw" / "a.csv").unlink()
     with pytest.raises(SourceError, match="cannot be opened: No such file"), file.open():
         pass
+
+
+@pytest.mark.parametrize(("form", "content"), [("csv", b"a\n1\n"), ("jsonl", b'{"a":1}\n'), ("text", b"a\n")])
+def test_reading_a_file_that_has_changed(
+    opened: Callable[..., Reader], tmp_path: Path, form: str, content: bytes
+) -> None:
+    reader = opened(content, [Column("text" if form == "text" else "a", "text")], format=form)
+    assert len(list(reader.blocks())) == 1
+    (tmp_path / "data").write_bytes(content * 2)
+    with pytest.raises(SourceError, match="data: changed while it was read"):
+        list(reader.blocks())
+    (tmp_path / "data").unlink()
+    with pytest.raises(SourceError, match="data: cannot be opened"):
+        list(reader.blocks())
+
+
+def test_remote_sources_are_read_like_local_ones(read: Callable[..., Any]) -> None:
+    system = fsspec.filesystem("memory")
+    system.pipe("/logs/a.csv.gz", gzip.compress(b"a\n1\n2,3\n"))
+    table = io.BytesIO()
+    pq.write_table(pa.table({"a": [1, 2]}), table)
+    system.pipe("/logs/a.parquet", table.getvalue())
+    found = read("memory://logs/a.csv*", [Column("a", "text")])
+    assert (found.columns["a"], found.bad_lines) == (["1"], [3])
+    assert read("memory://logs/a.parquet", [Column("a", "text")], format="parquet").columns["a"] == ["1", "2"]
 
 
 def test_names_that_are_not_utf8_can_be_shown(tmp_path: Path) -> None:

@@ -89,6 +89,8 @@ class SourceFile:
         Raises:
             SourceError: Its size or modification time is no longer what it was.
         """
+        if not self.is_local:
+            _remote_system(self.path)[0].invalidate_cache()
         now = _local_file(self.name, self.path) if self.is_local else _remote_file(self.path)
         if (now.size, now.modified, now.version) != (self.size, self.modified, self.version):
             raise SourceError(
