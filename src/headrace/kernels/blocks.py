@@ -25,6 +25,24 @@ def _first_of_lane(lane, start, lanes):  # type: ignore[no-untyped-def]
 
 
 @inline
+def _window(lane, number, size, window_span, lanes):  # type: ignore[no-untyped-def]
+    """Return where a lane's window begins and ends in the lane.
+
+    The first window of lane k is shorter by k / lanes of a window, so that the lanes
+    begin new windows one after the other and not all at once.
+    """
+    shift = lane * window_span // lanes
+    length = size // lanes + np.int64(lane < size % lanes)
+    return max(number * window_span - shift, np.int64(0)), min((number + 1) * window_span - shift, length)
+
+
+@inline
+def _window_number(lane, q, window_span, lanes):  # type: ignore[no-untyped-def]
+    """Return which window of a lane its place ``q`` is in."""
+    return (q + lane * window_span // lanes) // window_span
+
+
+@inline
 def _place_in_stream(t, block, short, short_place):  # type: ignore[no-untyped-def]
     """Return which block of the stream place ``t`` is in, and where in it; one may be short."""
     if t < short_place * block:
@@ -102,16 +120,65 @@ def block_order(
             lane += np.int64(1)
             continue
         q = first + j - before
-        here = q // span
-        length = size // lanes + np.int64(lane < size % lanes)
-        inside = np.int64(min(np.int64(span), length - here * span))
-        run = min(first + count, (here + 1) * span) - q
-        run = np.int64(min(run, positions.size - i))
-        span_start = _lane_start(lane, size, lanes) + here * span
+        here = _window_number(lane, q, span, lanes)
+        window_first, window_last = _window(lane, here, size, span, lanes)
+        inside = window_last - window_first
+        run = np.int64(min(min(first + count, window_last) - q, positions.size - i))
+        span_start = _lane_start(lane, size, lanes) + window_first
         tweak = random_bits(key, lane, here)
         part = out[i : i + run]
-        _window_part(
-            q - here * span, span_start, inside, blocks, block, short, short_place, keys, tweak, ids, part
-        )
+        place = q - window_first
+        _window_part(place, span_start, inside, blocks, block, short, short_place, keys, tweak, ids, part)
         i += run
     return out
+
+
+@kernel
+def windows_begun(
+    start: int,
+    stop: int,
+    open_too: bool,
+    size: int,
+    block: int,
+    window: int,
+    lanes: int,
+    keys: NDArray[np.uint64],
+) -> NDArray[np.int64]:
+    """Return the samples of all windows that begin between two positions: int64 [ranges, 2], first and end.
+
+    Args:
+        start: First position.
+        stop: Position after the last.
+        open_too: Whether to return the windows that are in use at ``start`` as well.
+        size: Samples in the epoch.
+        block: Samples in a block.
+        window: Blocks in a window.
+        lanes: Number of lanes.
+        keys: uint64 [ROUNDS], keys of the permutation of the blocks.
+    """
+    blocks = (size + block - 1) // block
+    short = size - (blocks - 1) * block
+    short_place = walk_back(blocks - 1, blocks, keys, _UNTWEAKED)
+    bits = width(blocks)
+    span = window * block
+    ranges = np.empty(((2 * lanes + (stop - start) // span + 1) * (window + 2), 2), np.int64)
+    found = 0
+    for lane in range(lanes):
+        first = _first_of_lane(lane, start, lanes)
+        last = _first_of_lane(lane, stop, lanes)
+        number = _window_number(lane, first, span, lanes)
+        while True:
+            window_first, window_last = _window(lane, number, size, span, lanes)
+            if window_first >= last or window_last <= window_first:
+                break
+            t = _lane_start(lane, size, lanes) + window_first
+            end = _lane_start(lane, size, lanes) + window_last
+            while (open_too or window_first >= first) and t < end:
+                rank, offset = _place_in_stream(t, block, short, short_place)
+                rows = min((short if rank == short_place else block) - offset, end - t)
+                ranges[found, 0] = walk(rank, blocks, bits, keys, _UNTWEAKED) * block + offset
+                ranges[found, 1] = ranges[found, 0] + rows
+                found += 1
+                t += rows
+            number += 1
+    return ranges[:found].copy()

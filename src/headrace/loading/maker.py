@@ -18,6 +18,8 @@ from headrace.loading.timing import Clock
 from headrace.order.plan import Part, Plan
 from headrace.order.sampler import EpochOrder
 
+_BATCHES_AHEAD = 16
+
 Transform: TypeAlias = Callable[[Batch, NDArray[np.uint64]], Batch]
 Gather: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.uint64]], Batch]
 
@@ -66,6 +68,7 @@ class BatchMaker:
     def _make(self, part: Part) -> Made:
         positions = part.positions
         keys = positions.view(np.uint64)
+        self._read_ahead(part)
         with self.clock.gather():
             indices = self.order.indices(positions, part.start, part.stop)
             batch = self._gather(indices, keys)
@@ -77,6 +80,16 @@ class BatchMaker:
             jagged: Mapping[str, str] = getattr(self.space, "jagged", {})
             batch = add_filling(batch, positions.size, part.filling, self.space.fill, jagged)
         return Made(self._convert(batch), part.stop, positions.size)
+
+    def _read_ahead(self, part: Part) -> None:
+        """Ask for what batches will need, if the order knows it: at the start, or where storage is slow."""
+        read_ahead = getattr(self.order, "read_ahead", None)
+        will_read = getattr(self.epoch_space, "will_read", None)
+        first = part.start == self.plan.begin
+        if read_ahead is None or will_read is None or not (first or self.clock.reads_storage):
+            return
+        distance = _BATCHES_AHEAD * (part.stop - part.start)
+        will_read(read_ahead(part.start + (0 if first else distance), part.stop + distance, first))
 
     def _gather(self, indices: NDArray[np.int64], keys: NDArray[np.uint64]) -> Batch:
         gather_into = getattr(self.epoch_space, "gather_into", None)

@@ -206,6 +206,24 @@ class Rows:
         batch["sample_id"] = rows
         return batch
 
+    def will_read(self, ranges: NDArray[np.int64]) -> None:
+        """Have the system read these samples ahead: int64 [ranges, 2], first and end of each.
+
+        A selection that is not all rows is not read ahead.
+        """
+        if self._selection is not None:
+            return
+        for first, end in ranges.tolist():
+            self._read_rows(first, end)
+
+    def _read_rows(self, first: int, end: int) -> None:
+        """Read a range of rows ahead, shard by shard."""
+        shard = int(np.searchsorted(self._starts, first, side="right")) - 1
+        while first < end:
+            start, stop = int(self._starts[shard]), int(self._starts[shard + 1])
+            self._table.read_ahead(shard, first - start, min(end, stop) - start)
+            first, shard = min(end, stop), shard + 1
+
     def _rows(self, indices: NDArray[np.int64], allocate: Allocate) -> NDArray[np.int64]:
         """Return the row in all shards of each index, in an array of its own."""
         rows = allocate(indices.shape, np.dtype(np.int64))

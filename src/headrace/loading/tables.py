@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +19,9 @@ from headrace.loading.columns import Arrays, Bitmap, Column, Validity
 _UNSIGNED = tuple(np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64"))
 _INT64, _FLOAT32, _BOOL, _INT32 = (np.dtype(name) for name in ("int64", "float32", "bool", "int32"))
 _OFFSETS = (_INT32, _INT64)
+_LIBC = ctypes.CDLL(None)
+_PAGE = mmap.PAGESIZE
+_WILL_NEED = mmap.MADV_WILLNEED
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,31 @@ class Table:
     """The column of each operation."""
     slots: int
     owners: tuple[Any, ...]
+
+    def read_ahead(self, shard: int, first: int, end: int) -> None:
+        """Have the system read some rows of a shard, of every column."""
+        for operation in self.operations:
+            row = int(operation[kernels.TABLE])
+            arrays = [self.owners[row][shard]]
+            kind = int(operation[kernels.KIND])
+            if kind == kernels.BITS:
+                first_bit = int(self.limits[row, shard])
+                _will_need(arrays[0][(first_bit + first) // 8 : (first_bit + end) // 8 + 1])
+            elif kind in (kernels.PADDED, kernels.JAGGED):
+                offsets = arrays[0]
+                _will_need(offsets[first : end + 1])
+                for values in (self.owners[row + 1][shard], self.owners[row + 2][shard]):
+                    _will_need(values[offsets[first] : offsets[end]])
+            else:
+                _will_need(arrays[0][first:end])
+
+
+def _will_need(array: NDArray[Any]) -> None:
+    """Ask for the pages under an array; where they are no file's, nothing happens."""
+    if array.size:
+        start = int(array.__array_interface__["data"][0])
+        page = start - start % _PAGE
+        _LIBC.madvise(ctypes.c_void_p(page), ctypes.c_size_t(start + array.nbytes - page), _WILL_NEED)
 
 
 @dataclass

@@ -103,6 +103,8 @@ class Clock:
         self.idle = 0.0
         self.batches = 0
         self.samples = 0
+        self.reads_storage = False
+        """Whether a gather has had to wait for pages."""
 
     def lap(self, name: str, started: float) -> float:
         """Count the time since ``started`` for a stage, and return the present time."""
@@ -123,7 +125,9 @@ class Clock:
             yield
         finally:
             wall, cpu = time.perf_counter() - started, time.thread_time() - started_cpu
-            read = max(wall - cpu, 0.0) if _major_faults() > faults else 0.0
+            slept = _major_faults() > faults
+            self.reads_storage |= slept
+            read = max(wall - cpu, 0.0) if slept else 0.0
             self._add("read", read)
             self._add("gather", wall - read)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.errors import OrderError
-from headrace.kernels.blocks import block_order
+from headrace.kernels.blocks import block_order, windows_begun
 from headrace.kernels.permute import round_keys
 from headrace.kernels.rng import stream_key
 from headrace.order.sampler import Budget, EpochOrder, Parameters
@@ -19,6 +19,8 @@ class Block:
     that differ by one), and stands lane by lane: where the world size divides the lanes, a
     rank reads only its own. The lanes are part of the order, the world size is not.
 
+    ``lanes × window × block`` samples are in use at any time: choose them so that these fit into memory.
+
     Args:
         block: Samples in a block: what is read in one go.
         window: Blocks of a lane that are shuffled together; a larger one shuffles better.
@@ -28,7 +30,7 @@ class Block:
         OrderError: One of them is below 1.
     """
 
-    def __init__(self, block: int = 1024, window: int = 16, lanes: int = 64) -> None:
+    def __init__(self, block: int = 512, window: int = 32, lanes: int = 64) -> None:
         for name, value in (("block", block), ("window", window), ("lanes", lanes)):
             if value < 1:
                 raise OrderError(f"{name}={value}; a block order needs {name} of at least 1.")
@@ -62,3 +64,17 @@ class _BlockOrder:
         return block_order(
             positions, start, stop, self.size, p.block, p.window, p.lanes, self._key, self._keys
         )
+
+    def read_ahead(self, start: int, stop: int, open_too: bool) -> NDArray[np.int64]:
+        """Return the samples of windows that begin between two positions: int64 [ranges, 2], first and end.
+
+        Args:
+            start: First position.
+            stop: Position after the last.
+            open_too: Whether to return the windows that are in use at ``start`` as well.
+        """
+        p = self.parameters
+        stop = min(stop, self.size)
+        if start >= stop:
+            return np.empty((0, 2), np.int64)
+        return windows_begun(start, stop, open_too, self.size, p.block, p.window, p.lanes, self._keys)
