@@ -34,7 +34,9 @@ format: $(VENV)/.dev ## mend what ruff can mend
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.bench ## headrace and its peers, side by side, medians
-	$(BIN)/python -m benchmarks
+	$(BIN)/python benchmarks/build.py --runs 3
+	$(BIN)/python benchmarks/loader.py --repeats 3
+	$(BIN)/python benchmarks/windows.py --repeats 3
 
 docs: $(VENV)/.dev ## build the pages into site/
 	$(BIN)/mkdocs build --strict
