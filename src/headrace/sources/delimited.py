@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,30 +107,34 @@ class DelimitedParser:
             return "skip"
 
         buffer = pa.py_buffer(data)
+        options = pa.csv.ReadOptions(
+            use_threads=False, block_size=max(buffer.size + 1, _SMALLEST_BLOCK), column_names=names
+        )
         table = pa.csv.read_csv(
-            pa.BufferReader(buffer),
-            read_options=pa.csv.ReadOptions(
-                use_threads=False, block_size=max(buffer.size + 1, _SMALLEST_BLOCK), column_names=names
-            ),
-            parse_options=pa.csv.ParseOptions(
-                delimiter=self._delimiter,
-                quote_char=self._quote or False,
-                double_quote=True,
-                escape_char=False,
-                newlines_in_values=False,
-                ignore_empty_lines=True,
-                invalid_row_handler=note,
-            ),
-            convert_options=pa.csv.ConvertOptions(
-                check_utf8=False,
-                column_types=dict.fromkeys(wanted, pa.string()),
-                include_columns=wanted,
-                null_values=self._missing,
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
+            pa.BufferReader(buffer), options, self._parse_options(note), self._convert_options(wanted)
         )
         return table, ragged
+
+    def _parse_options(self, note: Callable[[Any], str]) -> pa.csv.ParseOptions:
+        return pa.csv.ParseOptions(
+            delimiter=self._delimiter,
+            quote_char=self._quote or False,
+            double_quote=True,
+            escape_char=False,
+            newlines_in_values=False,  # only asked where a block is cut, and here the block is whole
+            ignore_empty_lines=True,
+            invalid_row_handler=note,
+        )
+
+    def _convert_options(self, wanted: list[str]) -> pa.csv.ConvertOptions:
+        return pa.csv.ConvertOptions(
+            check_utf8=False,  # checked before
+            column_types=dict.fromkeys(wanted, pa.string()),
+            include_columns=wanted,
+            null_values=self._missing,
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
 
 
 def read_header(record: str, delimiter: str, quote: str) -> list[str]:
