@@ -22,16 +22,19 @@ from headrace.fit.rules import Rules
 from headrace.fit.statistics import Statistics, fit_statistics
 from headrace.fit.vocabulary import Vocabulary
 from headrace.parse.readings import Ids, WeightedIds
+from headrace.scratch import IN_MEMORY, Scratch
 from headrace.spec import ClassLabel, Feature, Numeric, Sequence, Spec
 
 _FITTED_TRANSFORMS = ("standardize", "minmax", "bucketize")
 
 
-def fit(rowset: RowSet, observed_until: Mapping[str, Mapping[str, int]]) -> Fitted:
-    """Learn everything that encoding needs from the train split."""
+def fit(
+    rowset: RowSet, observed_until: Mapping[str, Mapping[str, int]], scratch: Scratch = IN_MEMORY
+) -> Fitted:
+    """Learn everything that encoding needs from the train split; large arrays lie in ``scratch``."""
     spec = rowset.spec
     return Fitted(
-        vocabularies={name: _vocabulary(rowset, name) for name in spec.vocabulary_specs},
+        vocabularies={name: _vocabulary(rowset, name, scratch) for name in spec.vocabulary_specs},
         statistics={
             name: _statistics(rowset, feature, place)
             for name, feature in spec.features.items()
@@ -47,7 +50,7 @@ def fit(rowset: RowSet, observed_until: Mapping[str, Mapping[str, int]]) -> Fitt
     )
 
 
-def _vocabulary(rowset: RowSet, name: str) -> Vocabulary:
+def _vocabulary(rowset: RowSet, name: str, scratch: Scratch) -> Vocabulary:
     spec = rowset.spec
     declared = spec.vocabulary_specs[name]
     if declared.from_ is not None:
@@ -61,7 +64,7 @@ def _vocabulary(rowset: RowSet, name: str) -> Vocabulary:
         unknown_id=reserved.unknown,
         missing_id=reserved.missing,
     )
-    counts = ValueCounts()
+    counts = ValueCounts(scratch)
     empty = Vocabulary.from_counts(pa.array([], pa.large_string()), np.empty(0, np.int64), rules, {})
     for feature_name in spec.features_on(name):
         feature = spec.features[feature_name]

@@ -6,14 +6,17 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from headrace.engine.local import default_threads
 from headrace.errors import BuildError
+from headrace.scratch import Scratch
 
 _LARGEST_PART = 64 << 20
 _SMALLEST_PART = 1 << 20
 _MEMORY_PER_PART_BYTE = 12
 """Anonymous bytes that one thread needs for each raw byte of a part: blocks, columns, dictionaries."""
+_ARRAYS_IN_MEMORY = 32
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B?|B)?", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -39,6 +42,10 @@ class Settings:
         """Raw bytes of one part."""
         share = self.memory // (_MEMORY_PER_PART_BYTE * (self.threads + 1))
         return max(_SMALLEST_PART, min(_LARGEST_PART, share))
+
+    def scratch(self, folder: Path) -> Scratch:
+        """Return where arrays lie that are large beside the memory."""
+        return Scratch(folder, self.memory // _ARRAYS_IN_MEMORY)
 
     @property
     def block_bytes(self) -> int:

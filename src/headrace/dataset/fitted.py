@@ -16,6 +16,7 @@ from headrace.fit.fitted import Fitted
 from headrace.fit.saved import index_path
 from headrace.fit.statistics import Statistics
 from headrace.fit.vocabulary import Vocabulary
+from headrace.scratch import IN_MEMORY, Scratch
 from headrace.spec import Spec
 
 _STATISTICS = pa.schema(
@@ -31,10 +32,10 @@ _STATISTICS = pa.schema(
 )
 
 
-def save_fitted(folder: Path, fitted: Fitted) -> None:
-    """Write vocabularies and statistics below a store's folder."""
+def save_fitted(folder: Path, fitted: Fitted, scratch: Scratch = IN_MEMORY) -> None:
+    """Write vocabularies and statistics below a store's folder; large arrays lie in ``scratch``."""
     for name, vocabulary in fitted.vocabularies.items():
-        vocabulary.save(folder / vocabulary_file(name))
+        vocabulary.save(folder / vocabulary_file(name), scratch)
     rows = [
         {
             "feature": name,

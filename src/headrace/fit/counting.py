@@ -13,6 +13,7 @@ from headrace.fit.rules import Rules
 from headrace.fit.vocabulary import Vocabulary
 from headrace.kernels import ragged
 from headrace.parse.interner import Interner
+from headrace.scratch import IN_MEMORY, Scratch
 
 
 def count_elements(
@@ -44,11 +45,16 @@ def count_elements(
 
 
 class ValueCounts:
-    """Sums the counts of parts and of features that share a vocabulary."""
+    """Sums the counts of parts and of features that share a vocabulary.
 
-    def __init__(self) -> None:
-        self._interner = Interner()
-        self._totals = np.zeros(0, np.int64)
+    Args:
+        scratch: Where large arrays lie.
+    """
+
+    def __init__(self, scratch: Scratch = IN_MEMORY) -> None:
+        self._scratch = scratch
+        self._interner = Interner(scratch=scratch)
+        self._totals = np.zeros(1 << 10, np.int64)
         self._reserved: Counter[int] = Counter()
 
     def add(self, texts: pa.Array, counts: NDArray[np.int64], missing_id: int) -> None:
@@ -60,15 +66,15 @@ class ValueCounts:
             missing_id: The reserved id that the column's missing values have.
         """
         met = np.flatnonzero(counts[:-1])
-        view = texts_of(texts)
-        codes = self._interner.texts(view.select(met))
+        codes = self._interner.texts(texts_of(texts).select(met))
         if len(self._interner) > len(self._totals):
-            self._totals = np.concatenate(
-                [self._totals, np.zeros(len(self._interner) - len(self._totals), np.int64)]
-            )
+            totals = self._scratch.zeros(2 * len(self._interner), np.int64)
+            totals[: len(self._totals)] = self._totals
+            self._totals = totals
         self._totals[codes] += counts[met]
         self._reserved[missing_id] += int(counts[-1])
 
     def vocabulary(self, rules: Rules) -> Vocabulary:
         """Rank what was counted."""
-        return Vocabulary.from_counts(self._interner.values(), self._totals, rules, self._reserved)
+        values, totals = self._interner.values(), self._totals[: len(self._interner)]
+        return Vocabulary.from_counts(values, totals, rules, self._reserved, self._scratch)

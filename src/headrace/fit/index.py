@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from headrace.arrays import numbers_of, texts_of, validity
 from headrace.kernels import lookup
 from headrace.kernels.hashing import hash_texts
+from headrace.scratch import IN_MEMORY, Scratch
 
 ABSENT = -1
 NULL = -2
@@ -28,23 +29,29 @@ class Index:
     arena: NDArray[np.uint8]
 
     @classmethod
-    def build(cls, values: pa.Array) -> Index:
+    def build(cls, values: pa.Array, scratch: Scratch = IN_MEMORY) -> Index:
         """Index different texts, large_string [n], by their place."""
         view = texts_of(values)
         whole = int(lookup.count_integers(view.data, view.begins, view.ends))
-        integers = np.full(slots_for(whole), lookup.FREE, np.int64)
-        codes = np.zeros(len(integers), np.int32)
-        texts = np.zeros(slots_for(len(view) - whole), np.int64)
+        integers = scratch.full(slots_for(whole), lookup.FREE, np.int64)
+        codes = scratch.zeros(len(integers), np.int32)
+        texts = scratch.zeros(slots_for(len(view) - whole), np.int64)
         lookup.index_texts(view.data, view.begins, view.ends, integers, codes, texts)
-        return cls.over(values, integers, codes, texts)
+        return cls.over(values, integers, codes, texts, scratch)
 
     @classmethod
     def over(
-        cls, values: pa.Array, integers: NDArray[np.int64], codes: NDArray[np.int32], texts: NDArray[np.int64]
+        cls,
+        values: pa.Array,
+        integers: NDArray[np.int64],
+        codes: NDArray[np.int32],
+        texts: NDArray[np.int64],
+        scratch: Scratch = IN_MEMORY,
     ) -> Index:
         """Return the index whose slots were made before."""
         view = texts_of(values)
-        lengths = (view.ends - view.begins).astype(np.int32)
+        lengths = scratch.empty(len(view), np.int32)
+        np.subtract(view.ends, view.begins, out=lengths, casting="unsafe")
         return cls(integers, codes, texts, view.begins.astype(np.int64, copy=False), lengths, view.data)
 
     def find(self, array: pa.Array) -> NDArray[np.int64]:

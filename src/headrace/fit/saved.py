@@ -1,6 +1,6 @@
 """A vocabulary on disk: ``NAME.arrow`` is the table for people, ``NAME.index.arrow`` the index for machines.
 
-    NAME.arrow         value string (null for reserved ids), id uint64, count int64, kind string
+    NAME.arrow         value string (null for reserved ids), id uint64, count int64, kind dictionary
     NAME.index.arrow   one row of lists: integers int64, integer_codes int32, texts int64 (see kernels.lookup)
 
 Both are memory-mapped when loaded. The rules lie in the table's schema
@@ -19,19 +19,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace import disk
-from headrace.arrays import numbers_of
+from headrace.arrays import bitmap, numbers_of, texts_of
 from headrace.errors import StoreError
 from headrace.fit.index import Index
 from headrace.fit.rules import Rules
-from headrace.kernels.lookup import FREE
+from headrace.kernels.lookup import slots_are_sound
+from headrace.scratch import IN_MEMORY, Scratch
 
 _RULES_KEY = b"headrace.rules"
+_AT_ONCE = 1 << 20
+KINDS = ("pad", "unknown", "missing", "value", "bucket")
 _TABLE = pa.schema(
     [
         pa.field("value", pa.large_string()),
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("count", pa.int64(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
+        pa.field("kind", pa.dictionary(pa.int8(), pa.string()), nullable=False),
     ]
 )
 
@@ -53,25 +56,45 @@ class Tables:
     rules: Rules
 
 
-def write(path: Path, tables: Tables) -> None:
+def write(path: Path, tables: Tables, scratch: Scratch = IN_MEMORY) -> None:
     """Write a vocabulary's table and index; each file appears whole, the table last."""
     lists = {name: _one_list(getattr(tables.index, name)) for name in _INDEX_ARRAYS}
     _write_table(index_path(path), pa.table(lists))
-    _write_table(path, _table(tables))
+    _write_table(path, _table(tables, scratch))
 
 
-def _table(tables: Tables) -> pa.Table:
-    rules, values, size = tables.rules, tables.values, len(tables.counts)
-    first, after = rules.first_id, len(tables.counts) - rules.first_id - len(values)
-    nothing = pa.array([None], pa.large_string())
-    column = pa.concat_arrays([nothing] * first + [values.cast(pa.large_string())] + [nothing] * after)
-    kinds = [rules.kind_of(token_id, len(values)) for token_id in range(first)]
-    kind = pa.concat_arrays(
-        [pa.array(kinds, pa.string()), pa.repeat("value", len(values)), pa.repeat("bucket", after)]
-    )
-    schema = _TABLE.with_metadata({_RULES_KEY: json.dumps(asdict(rules), sort_keys=True).encode()})
-    ids = pa.array(np.arange(size, dtype=np.uint64))
-    return pa.Table.from_arrays([column, ids, pa.array(tables.counts), kind], schema=schema)
+def _table(tables: Tables, scratch: Scratch) -> pa.Table:
+    size = len(tables.counts)
+    schema = _TABLE.with_metadata({_RULES_KEY: json.dumps(asdict(tables.rules), sort_keys=True).encode()})
+    ids = scratch.empty(size, np.uint64)
+    for start in range(0, size, _AT_ONCE):
+        ids[start : start + _AT_ONCE] = np.arange(start, min(start + _AT_ONCE, size))
+    columns = [_value_column(tables, scratch), pa.array(ids), pa.array(tables.counts), _kinds(tables)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _value_column(tables: Tables, scratch: Scratch) -> pa.Array:
+    """Return the values with a null for each reserved id and bucket, over the same bytes."""
+    size, first, values = len(tables.counts), tables.rules.first_id, tables.values
+    texts = texts_of(values)
+    offsets = scratch.zeros(size + 1, np.int64)
+    start = int(texts.begins[0]) if len(texts) else 0
+    np.subtract(texts.ends, start, out=offsets[first + 1 : first + 1 + len(values)])
+    offsets[first + 1 + len(values) :] = offsets[first + len(values)]
+    valid = np.zeros(size, bool)
+    valid[first : first + len(values)] = True
+    data = texts.data[start : start + int(offsets[-1])]
+    buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_string(), size, buffers)
+
+
+def _kinds(tables: Tables) -> pa.Array:
+    rules, values = tables.rules, len(tables.values)
+    codes = np.full(len(tables.counts), KINDS.index("value"), np.int8)
+    codes[rules.first_id + values :] = KINDS.index("bucket")
+    for token_id in range(rules.first_id):
+        codes[token_id] = KINDS.index(rules.kind_of(token_id, values))
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(KINDS))
 
 
 def _one_list(array: NDArray[Any]) -> pa.Array:
@@ -112,12 +135,10 @@ def _check_index(
     integers: NDArray[np.int64], codes: NDArray[np.int32], texts: NDArray[np.int64], size: int
 ) -> None:
     """Refuse an index that would lead a look-up outside its arrays or into an endless probe."""
-    taken, written = integers != FREE, texts != 0
-    for slots, used in ((integers, taken), (texts, written)):
-        if len(slots) == 0 or len(slots) & (len(slots) - 1) or 2 * np.count_nonzero(used) > len(slots):
+    for slots in (integers, texts):
+        if len(slots) == 0 or len(slots) & (len(slots) - 1):
             raise ValueError("its index does not fit its table")
-    places = np.concatenate([codes[taken].astype(np.int64), (texts[written] & 0xFFFFFFFF) - 1])
-    if len(integers) != len(codes) or len(places) != size or not ((places >= 0) & (places < size)).all():
+    if len(integers) != len(codes) or not slots_are_sound(integers, codes, texts, size):
         raise ValueError("its index points outside its table")
 
 

@@ -15,17 +15,19 @@ from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from headrace.errors import VocabularyError, did_you_mean
 from headrace.fit import saved
 from headrace.fit.index import ABSENT, NULL, Index, buckets_of
+from headrace.fit.ranking import rank, taken
 from headrace.fit.rules import PAD, UNKNOWN, Rules, Unseen
 from headrace.kernels import lookup
 from headrace.parse.interner import Interner
 from headrace.parse.texts import to_id_texts
+from headrace.scratch import IN_MEMORY, Scratch
 
+_AT_ONCE = 1 << 20
 _NAMES = {"pad": "<pad>", "unknown": "<unk>", "missing": "<missing>"}
 
 
@@ -84,7 +86,12 @@ class Vocabulary:
 
     @classmethod
     def from_counts(
-        cls, values: pa.Array, counts: NDArray[np.int64], rules: Rules, reserved_counts: Mapping[int, int]
+        cls,
+        values: pa.Array,
+        counts: NDArray[np.int64],
+        rules: Rules,
+        reserved_counts: Mapping[int, int],
+        scratch: Scratch = IN_MEMORY,
     ) -> Vocabulary:
         """Rank counted values.
 
@@ -93,17 +100,16 @@ class Vocabulary:
             counts: int64 [n], how often each was seen.
             rules: What is kept, and under which ids.
             reserved_counts: How many missing values were seen, by the reserved id that they have.
+            scratch: Where large arrays lie.
         """
-        kept = _ranked(values, counts, rules)
-        chosen = values.take(pa.array(kept))
-        by_id = np.zeros(rules.first_id + len(kept) + rules.unknown_buckets, np.int64)
-        by_id[rules.first_id : rules.first_id + len(kept)] = counts[kept]
+        kept = rank(values, counts, rules, scratch)
+        chosen = taken(values, kept, scratch)
+        by_id = scratch.zeros(rules.first_id + len(kept) + rules.unknown_buckets, np.int64)
+        np.take(counts, kept, out=by_id[rules.first_id : rules.first_id + len(kept)])
         for reserved_id, count in reserved_counts.items():
             by_id[reserved_id] += count
-        rest = np.ones(len(counts), bool)
-        rest[kept] = False
-        _count_unseen(by_id, values.filter(pa.array(rest)), counts[rest], rules)
-        return cls(chosen, by_id, Index.build(chosen), rules)
+        _count_unseen(by_id, values, counts, kept, rules)
+        return cls(chosen, by_id, Index.build(chosen, scratch), rules)
 
     # -- what it holds --------------------------------------------------------------------------
 
@@ -231,9 +237,9 @@ class Vocabulary:
 
     # -- on disk --------------------------------------------------------------------------------
 
-    def save(self, path: Path | str) -> None:
+    def save(self, path: Path | str, scratch: Scratch = IN_MEMORY) -> None:
         """Write the table to ``path`` and its index beside it; see ``headrace.fit.saved``."""
-        saved.write(Path(path), saved.Tables(self._values, self._counts, self._index, self.rules))
+        saved.write(Path(path), saved.Tables(self._values, self._counts, self._index, self.rules), scratch)
 
     @classmethod
     def load(cls, path: Path | str) -> Vocabulary:
@@ -246,21 +252,21 @@ class Vocabulary:
         return cls(tables.values, tables.counts, tables.index, tables.rules)
 
 
-def _ranked(values: pa.Array, counts: NDArray[np.int64], rules: Rules) -> NDArray[np.int64]:
-    """Return the places of the kept values, by falling count, ties by value in byte order."""
-    frequent = np.flatnonzero(counts >= rules.min_count)
-    table = pa.table({"count": counts[frequent], "value": values.take(pa.array(frequent))})
-    order = pc.sort_indices(table, sort_keys=[("count", "descending"), ("value", "ascending")])
-    kept: NDArray[np.int64] = frequent[order.to_numpy()[: rules.max_size]]
-    return kept
-
-
 def _count_unseen(
-    by_id: NDArray[np.int64], values: pa.Array, counts: NDArray[np.int64], rules: Rules
+    by_id: NDArray[np.int64],
+    values: pa.Array,
+    counts: NDArray[np.int64],
+    kept: NDArray[np.int64],
+    rules: Rules,
 ) -> None:
     """Add the counts of the values that were left out to UNKNOWN or to their buckets."""
-    if rules.unknown_buckets:
-        first = len(by_id) - rules.unknown_buckets
-        np.add.at(by_id, first + buckets_of(values, rules.unknown_buckets), counts)
-    else:
-        by_id[rules.unknown_id] += counts.sum()
+    if not rules.unknown_buckets:
+        by_id[rules.unknown_id] += counts.sum() - by_id[rules.first_id :].sum()
+        return
+    rest = np.ones(len(counts), bool)
+    rest[kept] = False
+    places = np.flatnonzero(rest)
+    first = len(by_id) - rules.unknown_buckets
+    for start in range(0, len(places), _AT_ONCE):
+        some = places[start : start + _AT_ONCE]
+        np.add.at(by_id, first + buckets_of(values.take(pa.array(some)), rules.unknown_buckets), counts[some])

@@ -325,3 +325,22 @@ def copy_texts(size, values, starts, lengths, arena, offsets, data):  # type: ig
         else:
             for place in range(lengths[code]):
                 data[offsets[code] + place] = arena[starts[code] + place]
+
+
+@kernel
+def slots_are_sound(integers, integer_codes, texts, size):  # type: ignore[no-untyped-def]
+    """Return whether slots hold ``size`` entries, codes below ``size``, and free slots to end a probe."""
+    whole = 0
+    for slot in range(len(integers)):
+        if integers[slot] != _FREE:
+            whole += 1
+            if integer_codes[slot] < 0 or integer_codes[slot] >= size:
+                return False
+    written = 0
+    for slot in range(len(texts)):
+        if texts[slot] != 0:
+            written += 1
+            code = np.int64(np.uint64(texts[slot]) & _LOW) - 1
+            if code < 0 or code >= size:
+                return False
+    return whole + written == size and 2 * whole <= len(integers) and 2 * written <= len(texts)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from headrace.arrays import ALL_VALID, Texts, large_strings, numbers_of, texts_of, validity
 from headrace.kernels import lookup
 from headrace.kernels.hashing import LONGEST_INTEGER
+from headrace.scratch import IN_MEMORY, Scratch
 
 _FIRST_SLOTS = 1 << 10
 _FIRST_ARENA = 1 << 12
@@ -23,7 +24,8 @@ _GIVEN, _INTEGERS, _TEXTS, _USED = range(4)
 class Interner:
     """Gives each different id text a code 0, 1, 2, ...; the decimal text of an integer is that integer."""
 
-    def __init__(self, slots: int = _FIRST_SLOTS) -> None:
+    def __init__(self, slots: int = _FIRST_SLOTS, scratch: Scratch = IN_MEMORY) -> None:
+        self._scratch = scratch
         self._state = np.zeros(4, np.int64)
         self._integers = np.full(slots, lookup.FREE, np.int64)
         self._integer_codes = np.empty(slots, np.int32)
@@ -82,11 +84,11 @@ class Interner:
     def values(self) -> pa.Array:
         """Return the texts by code, large_string [len(self)]."""
         size = len(self)
-        integers = np.empty(size, np.int64)
+        integers = self._scratch.empty(size, np.int64)
         lookup.integers_by_code(self._integers, self._integer_codes, integers)
-        offsets = np.empty(size + 1, np.int64)
+        offsets = self._scratch.empty(size + 1, np.int64)
         lookup.text_borders(size, integers, self._lengths, offsets)
-        data = np.empty(offsets[-1], np.uint8)
+        data = self._scratch.empty(int(offsets[-1]), np.uint8)
         lookup.copy_texts(size, integers, self._starts, self._lengths, self._arena, offsets, data)
         return large_strings(data, offsets)
 
@@ -102,23 +104,17 @@ class Interner:
         """Enlarge whatever is full."""
         limits = self._limits
         if self._state[_USED] + text_bytes > len(self._arena):
-            self._arena = _longer(
+            self._arena = self._scratch.longer(
                 self._arena, max(2 * len(self._arena), int(self._state[_USED]) + text_bytes)
             )
         if len(self) == len(self._starts):
-            self._starts = _longer(self._starts, 2 * len(self._starts))
-            self._lengths = _longer(self._lengths, len(self._starts))
+            self._starts = self._scratch.longer(self._starts, 2 * len(self._starts))
+            self._lengths = self._scratch.longer(self._lengths, len(self._starts))
         if self._state[_INTEGERS] >= limits[0]:
             old, old_codes = self._integers, self._integer_codes
-            self._integers = np.full(_GROWTH * len(old), lookup.FREE, np.int64)
-            self._integer_codes = np.empty(_GROWTH * len(old), np.int32)
+            self._integers = self._scratch.full(_GROWTH * len(old), lookup.FREE, np.int64)
+            self._integer_codes = self._scratch.empty(_GROWTH * len(old), np.int32)
             lookup.move_integers(old, old_codes, self._integers, self._integer_codes)
         if self._state[_TEXTS] >= limits[1]:
-            self._texts = np.zeros(_GROWTH * len(self._texts), np.int64)
+            self._texts = self._scratch.zeros(_GROWTH * len(self._texts), np.int64)
             lookup.move_texts(len(self), self._starts, self._lengths, self._arena, self._texts)
-
-
-def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
-    longer = np.empty(size, array.dtype)
-    longer[: len(array)] = array
-    return longer

@@ -191,7 +191,7 @@ def local_times(times: NDArray[np.int64], timezone: str) -> pa.Array:
 
 
 def _offset(time: int, zone: datetime.tzinfo) -> int:
-    """Return the offset from UTC of a zone at a time, in microseconds; after the year 9999 that of its end."""
+    """Return a zone's offset from UTC at a time, in microseconds; after the year 9999 that of its end."""
     moment = _EPOCH + min(time, _LAST_OF_PYTHON) * _MICROSECOND
     return (moment.astimezone(zone).utcoffset() or datetime.timedelta()) // _MICROSECOND
 
