@@ -1,4 +1,4 @@
-"""The cases of bad and drifting data that touch a store, each with its siblings: other formats, other types."""
+"""The cases of bad and drifting data that touch a store, with their siblings: other formats and types."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_integers_then_floats_then_texts_are_ids_as_written(built: Any, late: in
 
 # -- Vocabulary counts ---------------------------------------------------------------------------
 
-LETTERS = "A,E,B,C,A,A,B,C,D,A,B,A,B".split(",")
+LETTERS = ["A", "E", "B", "C", "A", "A", "B", "C", "D", "A", "B", "A", "B"]
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -75,7 +75,13 @@ def test_datetimes_are_times(built: Any) -> None:
     features = {"hour": {"kind": "time", "column": "t", "part": "hour"}}
     splits = built([{"t": "2024-01-01T05:00:00Z"}], features=features)
     tokyo = datetime.timezone(datetime.timedelta(hours=9))
-    moments = [datetime.datetime(2024, 1, 1, 5, tzinfo=datetime.UTC), datetime.datetime(2024, 1, 1, 14, tzinfo=tokyo), datetime.datetime(2024, 1, 1, 5), "2024-01-01 05:30", 1_704_085_200]  # fmt: skip
+    moments = [
+        datetime.datetime(2024, 1, 1, 5, tzinfo=datetime.UTC),
+        datetime.datetime(2024, 1, 1, 14, tzinfo=tokyo),
+        datetime.datetime(2024, 1, 1, 5),
+        "2024-01-01 05:30",
+        1_704_085_200,
+    ]
     for moment in moments:
         assert hr.Encoder(splits.folder).encode([{"t": moment}])["hour"].tolist() == [8]
 

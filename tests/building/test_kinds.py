@@ -301,14 +301,33 @@ def test_quantiles_are_the_smallest_values_that_cover_their_share(built: Any) ->
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_numbers_as_they_are_written(built: Any, tmp_path: Path, form: str) -> None:
-    """value in the file, what an int column makes of it, what a float column makes of it (None: bad)"""
+    """Each text with what an int column makes of it, and what a float column makes of it (None: bad)."""
     written = {
-        "007": (7, 7), "-0": (0, 0), "1.0": (1, 1), "1e2": (100, 100), "+3": (3, 3), " 5 ": (5, 5), "1.5": (None, 1.5),
-        "Nan": (None, None), "inf": (None, None), "-Infinity": (None, None), "x": (None, None), "1,5": (None, None),
-        "0x10": (None, None), "1_000": (None, None), "1e400": (None, None), "1e39": (None, None), ".5": (None, 0.5),
-        "5.": (5, 5), "-1e-3": (None, -0.001), "1e": (None, None), "--1": (None, None), "٣": (None, None),
-        "9007199254740993": (9007199254740992, 9007199254740992), "123456789012345678901": (123456789012345678901, 123456789012345678901),
-    }  # fmt: skip
+        "007": (7, 7),
+        "-0": (0, 0),
+        "1.0": (1, 1),
+        "1e2": (100, 100),
+        "+3": (3, 3),
+        " 5 ": (5, 5),
+        "1.5": (None, 1.5),
+        "Nan": (None, None),
+        "inf": (None, None),
+        "-Infinity": (None, None),
+        "x": (None, None),
+        "1,5": (None, None),
+        "0x10": (None, None),
+        "1_000": (None, None),
+        "1e400": (None, None),
+        "1e39": (None, None),
+        ".5": (None, 0.5),
+        "5.": (5, 5),
+        "-1e-3": (None, -0.001),
+        "1e": (None, None),
+        "--1": (None, None),
+        "٣": (None, None),
+        "9007199254740993": (9007199254740992, 9007199254740992),
+        "123456789012345678901": (123456789012345678901, 123456789012345678901),
+    }
     for dtype, place in (("int", 0), ("float", 1)):
         if form == "csv":
             source: Any = str(tmp_path / f"{dtype}.csv")
@@ -408,7 +427,16 @@ def test_crosses_hash_the_hashes_of_their_columns(built: Any) -> None:
 
 
 def test_vectors(built: Any, tmp_path: Path) -> None:
-    rows = [{"v": [1, 2.5, "3"]}, {"v": None}, {"v": [1, 2]}, {"v": [1, 2, None]}, {"v": [1, 2, "x"]}, {"v": [1, 2, 1e39]}, {"v": []}, {"v": [0, -1, 1e38]}]  # fmt: skip
+    rows = [
+        {"v": [1, 2.5, "3"]},
+        {"v": None},
+        {"v": [1, 2]},
+        {"v": [1, 2, None]},
+        {"v": [1, 2, "x"]},
+        {"v": [1, 2, 1e39]},
+        {"v": []},
+        {"v": [0, -1, 1e38]},
+    ]
     splits = built(rows, source=LENIENT, features={"v": {"kind": "vector", "dim": 3}})
     batch = batch_of(splits)
     assert batch["v"].tolist() == [[1, 2.5, 3], [0, 0, 0], [0, -1, np.float32(1e38)]]
@@ -625,7 +653,7 @@ def test_joined_tables(built: Any, log: Any) -> None:
     (bad,) = read_quarantine(splits.folder / "quarantine" / "tables" / "shop" / "00000.jsonl")
     assert (bad.line, bad.reason) == (6, "price is 'dear', expected a number")
     assert hr.verify(splits.folder) == []
-    encoded = hr.Encoder(splits.folder).encode(rows + [{"item": "unused"}])
+    encoded = hr.Encoder(splits.folder).encode([*rows, {"item": "unused"}])
     for name in encoded:
         np.testing.assert_array_equal(encoded[name][:6], batch[name])
     assert encoded["price"][6] == 5
@@ -684,7 +712,7 @@ def test_features_tell_what_a_batch_holds(ads: hr.DatasetDict) -> None:
         assert str(batch[name].dtype) == info.dtype
         assert narrow[name].dtype == ("int32" if info.has_ids else "float32")
         if info.has_ids:
-            assert 0 <= batch[name].min()
+            assert batch[name].min() >= 0
             assert batch[name].max() < info.size
             assert info.pad_id == 0
     assert ads.embedding_sizes()["creative"] == len(ads.vocabularies["creative"])

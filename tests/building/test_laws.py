@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
+import random  # noqa: TID251 - makes rows for tests, decides nothing
 from pathlib import Path
 from typing import Any
 

@@ -124,8 +124,8 @@ def test_avazu(shared_data: Path, tmp_path: Path, compare: Any) -> None:
     assert max(table["id"], key=int) == "10072393214139415292"
 
 
-def test_open_bandit(shared_data: Path, tmp_path: Path, compare: Any) -> None:
-    folder = shared_data / "open_bandit" / "bts" / "men"
+def test_open_bandit(tmp_path: Path, compare: Any) -> None:
+    folder = Path(__file__).resolve().parents[2] / "examples" / "open_bandit" / "data"
     log = text_table(folder / "men.csv.gz")
     items = text_table(folder / "item_context.csv").set_index("item_id")
     affinities = [name for name in log.columns if name.startswith("user-item_affinity_")]

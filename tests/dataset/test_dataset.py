@@ -67,7 +67,7 @@ def test_a_row_that_is_not_there(dataset: hr.Dataset, key: int) -> None:
 
 def test_a_column(dataset: hr.Dataset) -> None:
     assert dataset["b"] == ["x", "y", None, "z"]
-    with pytest.raises(KeyError, match="there is no column 'bb'. Did you mean 'b'?"):
+    with pytest.raises(KeyError, match=r"there is no column 'bb'\. Did you mean 'b'\?"):
         dataset["bb"]
 
 
@@ -116,7 +116,7 @@ def test_splits(store: hr.DatasetDict) -> None:
     assert store.num_rows == {"train": 7, "test": 3}
     assert "valid" not in store
     assert store["train"] is store["train"]
-    with pytest.raises(KeyError, match="has no split 'tset'. Did you mean 'test'?"):
+    with pytest.raises(KeyError, match=r"has no split 'tset'\. Did you mean 'test'\?"):
         store["tset"]
     assert repr(store) == f"DatasetDict({store.folder}, train: 7, test: 3)"
     assert store.features["x"].description == "a letter"

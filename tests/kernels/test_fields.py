@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -29,7 +30,7 @@ def test_elements_are_those_of_split(rows: list[str | None], separator: str) -> 
     offsets, elements = cut_texts(view(rows), separator)
     found = as_strings(elements).to_pylist()
     expected = [row.split(separator) if row else [] for row in rows]
-    assert [found[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)] == expected
+    assert [found[a:b] for a, b in itertools.pairwise(offsets)] == expected
 
 
 def test_elements_of_a_slice_are_those_of_its_rows() -> None:

@@ -11,7 +11,27 @@ from headrace.fit.index import ABSENT, NULL, Index, buckets_of
 from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.interner import Interner
 
-TEXT = st.sampled_from(["", "0", "-0", "00", "7", "007", "-1", "ü", "x" * 40, "18446744073709551615", "999999999999999999", "1000000000000000000", "-9223372036854775808"]) | st.text(max_size=4) | st.integers(-30, 30).map(str)  # fmt: skip
+TEXT = (
+    st.sampled_from(
+        [
+            "",
+            "0",
+            "-0",
+            "00",
+            "7",
+            "007",
+            "-1",
+            "ü",
+            "x" * 40,
+            "18446744073709551615",
+            "999999999999999999",
+            "1000000000000000000",
+            "-9223372036854775808",
+        ]
+    )
+    | st.text(max_size=4)
+    | st.integers(-30, 30).map(str)
+)
 BATCH = st.one_of(
     st.tuples(st.just("text"), st.lists(st.none() | TEXT, max_size=30)),
     st.tuples(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -53,7 +54,7 @@ def test_sequences_are_slices(rows: list[list[int | None]], mask: int, length: i
     borders = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     out = np.empty(borders[-1], np.uint16)
     ragged.cut_sequences(codes, offsets, places, ids, 2, last, borders, out)
-    found = [out[a:b].tolist() for a, b in zip(borders[:-1], borders[1:], strict=True)]
+    found = [out[a:b].tolist() for a, b in itertools.pairwise(borders)]
     encoded = [[2 if code is None else 10 + code for code in rows[row]] for row in chosen]
     assert found == [row[-length:] if last else row[:length] for row in encoded]
 
@@ -72,7 +73,7 @@ def test_sets_keep_values_then_reserved_ids_then_buckets(
     table = np.array(ids, np.uint8)
     places = np.arange(len(rows), dtype=np.int64)
     ragged.cut_sets(codes, offsets, places, table, null, 3, 7, length, borders, out)
-    found = [out[a:b].tolist() for a, b in zip(borders[:-1], borders[1:], strict=True)]
+    found = [out[a:b].tolist() for a, b in itertools.pairwise(borders)]
 
     def importance(token: int) -> tuple[int, int]:
         return (0 if 3 <= token < 7 else 1 if token < 3 else 2, token)

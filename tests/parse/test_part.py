@@ -45,9 +45,15 @@ KINDS = {
 def parsed(folder: Path, rows: list[dict[str, Any]], block_bytes: int) -> Any:
     (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = SimpleNamespace(
-        format="jsonl", files=str(folder / "log.jsonl"), delimiter=None, quote='"', header=True,
-        columns=(), encoding="utf-8", missing_values=("",),
-    )  # fmt: skip
+        format="jsonl",
+        files=str(folder / "log.jsonl"),
+        delimiter=None,
+        quote='"',
+        header=True,
+        columns=(),
+        encoding="utf-8",
+        missing_values=("",),
+    )
     reader = open_source(source, None, [Column(path, kind) for path, kind in KINDS.items()])  # type: ignore[arg-type]
     number = readings.Numbers("n", "float", "bad")
     parts = PartReader(READINGS, [Present(number), Above(number, 0.0, True, "n must not be negative")])
@@ -130,11 +136,22 @@ def test_a_killed_writer_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("007", "007"), (7, "7"), (7.0, "7"), (-0.0, "0"), (1e22, "10000000000000000000000"), (0.1, "0.1"), (1e-7, "1e-07"),
-        (True, "true"), (np.bool_(False), "false"), (np.uint64(2**64 - 1), "18446744073709551615"), (b"x", "x"), (None, None),
-        (np.float32(0.5), "0.5"), (float("nan"), "nan"),
+        ("007", "007"),
+        (7, "7"),
+        (7.0, "7"),
+        (-0.0, "0"),
+        (1e22, "10000000000000000000000"),
+        (0.1, "0.1"),
+        (1e-7, "1e-07"),
+        (True, "true"),
+        (np.bool_(False), "false"),
+        (np.uint64(2**64 - 1), "18446744073709551615"),
+        (b"x", "x"),
+        (None, None),
+        (np.float32(0.5), "0.5"),
+        (float("nan"), "nan"),
     ],
-)  # fmt: skip
+)
 def test_id_texts(value: Any, text: str | None) -> None:
     assert id_text(value) == text
 
