@@ -39,7 +39,7 @@ bench: $(VENV)/.bench ## headrace and its peers, side by side, medians
 	$(BIN)/python benchmarks/windows.py --repeats 3
 
 docs: $(VENV)/.dev ## build the pages into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## remove what these commands made; .venv stays
 	rm -rf site stores build dist benchmarks/work .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
