@@ -168,7 +168,7 @@ def wide_rows(rows: int) -> Rows:
 
 
 def test_memory_does_not_grow_over_twenty_epochs() -> None:
-    loader = Loader(wide_rows(20_000), batch_size=512, shuffle="global")
+    loader = Loader(wide_rows(8_000), batch_size=512, shuffle="global")
     process = psutil.Process()
     used = []
     for _ in range(20):
