@@ -51,7 +51,9 @@ def use(folder: Path) -> None:
 
 
 def edit(folder: Path, change: Any) -> None:
+    """Change a manifest as a stranger can: without its checksum, or with one that fits."""
     manifest = json.loads((folder / "headrace.json").read_text())
+    del manifest["xxh3"]
     change(manifest)
     (folder / "headrace.json").write_text(json.dumps(manifest))
 

@@ -132,8 +132,8 @@ def _misbehaviour(store: Path, changed: str, log: list[Any]) -> list[str]:
             pass
         except BaseException as error:  # noqa: BLE001 - the test must see whatever it was
             where = traceback.extract_tb(error.__traceback__)
-            ours = [frame for frame in where if "headrace" in frame.filename][-1]
-            wrong.append(f"use {number}: {error!r} at {ours.filename.split('/src/')[-1]}:{ours.lineno}")
+            frame = [where[-1], *(frame for frame in where if "headrace" in frame.filename)][-1]
+            wrong.append(f"use {number}: {error!r} at {frame.filename}:{frame.lineno}")
     return wrong
 
 

@@ -1,4 +1,7 @@
-"""The manifest ``headrace.json``: what a store holds. Written last, so that a store is whole or is none."""
+"""The manifest ``headrace.json``: what a store holds. Written last, so that a store is whole or is none.
+
+Its last key, ``xxh3``, is the XXH3-64 of the file itself with 16 zeros in that place.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,16 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import xxhash
+
 from headrace import disk
 from headrace.dataset.shard import FileEntry
 from headrace.errors import StoreError
 
 MANIFEST_NAME = "headrace.json"
 FORMAT_VERSION = 1
+_CHECKSUM_KEY = "xxh3"
+_NO_CHECKSUM = "0" * 16
 _LIBRARIES = ("headrace", "numpy", "pyarrow", "numba", "duckdb")
 
 
@@ -54,7 +61,22 @@ def library_versions() -> dict[str, str]:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write ``headrace.json``: from now on the folder is a store."""
-    disk.write_json(folder / MANIFEST_NAME, asdict(manifest))
+    empty = disk.json_bytes({**asdict(manifest), _CHECKSUM_KEY: _NO_CHECKSUM})
+    disk.write_bytes(folder / MANIFEST_NAME, _with_checksum(empty, xxhash.xxh3_64_hexdigest(empty)))
+
+
+def _with_checksum(content: bytes, checksum: str) -> bytes:
+    """Return a manifest's bytes with another checksum in their last key."""
+    end = content.rfind(b'"')
+    return content[: end - len(checksum)] + checksum.encode() + content[end:]
+
+
+def _own_difference(content: bytes, told: object) -> str:
+    """Return how a manifest's bytes differ from the checksum that they tell; nothing where they do not."""
+    if not isinstance(told, str) or len(told) != len(_NO_CHECKSUM):
+        return f"has no {_CHECKSUM_KEY} of itself"
+    found = xxhash.xxh3_64_hexdigest(_with_checksum(content, _NO_CHECKSUM))
+    return "" if found == told else f"XXH3 {found}, itself it says {told}"
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -66,13 +88,18 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST_NAME
     try:
-        content = json.loads(path.read_bytes())
-        return parse_manifest(content, path)
+        content = path.read_bytes()
+        parsed = json.loads(content)
+        manifest = parse_manifest(parsed, path)
+        difference = _own_difference(content, parsed[_CHECKSUM_KEY]) if _CHECKSUM_KEY in parsed else ""
+        if difference:
+            raise StoreError(f"{path}: damaged ({difference}). Restore the file, or build the store again.")
+        return manifest
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(_why_missing(folder)) from None
     except OSError as error:
         raise StoreError(f"{path}: cannot be read ({error.strerror}).") from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, StoreError):
             raise
         raise StoreError(f"{path}: not a headrace manifest ({error}). Build the store again.") from None
@@ -97,16 +124,28 @@ def parse_manifest(content: Any, path: Path) -> Manifest:
             "Build the store again, or install the headrace that wrote it."
         )
     return Manifest(
-        kind=content["kind"],
-        fingerprint=content["fingerprint"],
+        kind=_text(content["kind"]),
+        fingerprint=_text(content["fingerprint"]),
         splits={
             _plain_name(name, path): _entries(shards, path) for name, shards in content["splits"].items()
         },
         files=_entries(content["files"], path),
-        details=content["details"],
-        versions=content["versions"],
+        details=_table(content["details"]),
+        versions=_table(content["versions"]),
         format_version=content["format_version"],
     )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r}, expected text")
+    return value
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r}, expected an object")
+    return value
 
 
 def _entries(entries: Iterable[Mapping[str, Any]], path: Path) -> tuple[FileEntry, ...]:
@@ -136,7 +175,14 @@ def _inside(name: str, path: Path) -> str:
 
 def differing_files(folder: Path, manifest: Manifest) -> list[str]:
     """Re-read every file of a store; return one line for each that is not as the manifest says."""
-    return [line for entry in manifest.entries() if (line := _difference(folder, entry))]
+    lines = [_manifest_difference(folder), *(_difference(folder, entry) for entry in manifest.entries())]
+    return [line for line in lines if line]
+
+
+def _manifest_difference(folder: Path) -> str:
+    content = (folder / MANIFEST_NAME).read_bytes()
+    difference = _own_difference(content, json.loads(content).get(_CHECKSUM_KEY))
+    return f"{MANIFEST_NAME}: {difference}" if difference else ""
 
 
 def _difference(folder: Path, entry: FileEntry) -> str:
