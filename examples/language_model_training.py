@@ -139,10 +139,12 @@ def main() -> None:
     parser.add_argument("--books", type=Path, default=Path("../shared/data/gutenberg"))
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch-size", type=int, default=16)
+    parser.add_argument("--paragraphs", type=int, default=None, help="only so many of the books' paragraphs")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "books"
-        tokenize(paragraphs(arguments.books), Bytes(), store, split={"valid": 0.02})
+        texts = islice(paragraphs(arguments.books), arguments.paragraphs)
+        tokenize(texts, Bytes(), store, split={"valid": 0.02})
         for name, how in (("padded", {"eos": END}), ("packed, best fit", {"pack": "best_fit"})):
             print(f"{name}: {len(Windows(Tokens.open(store, 'train'), WINDOW, **how)):,} rows")
             losses = train(store, how, arguments.steps, arguments.batch_size)

@@ -21,7 +21,10 @@ pytest.importorskip("torch")
             "language_model_perplexity.py",
             ["--text", "timemachine/timemachine.txt", "--steps", "3", "--tokens", "120"],
         ),
-        ("language_model_training.py", ["--books", "gutenberg", "--steps", "1", "--batch-size", "2"]),
+        (
+            "language_model_training.py",
+            ["--books", "gutenberg", "--steps", "1", "--batch-size", "2", "--paragraphs", "400"],
+        ),
     ],
 )
 def test_example(

@@ -472,3 +472,12 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(tmp_path: Path) -> None:
     tokenize(texts, fast, tmp_path / "store", shard_bytes=4000)
     tokenize(texts, fast, tmp_path / "whole", shard_bytes=4000)
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+
+
+def test_a_terminal_sees_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    written.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv("TERM", "xterm")
+    tokenize(TEXTS, letters, tmp_path / "store")
+    assert "6 documents  72 tokens" in written.getvalue()

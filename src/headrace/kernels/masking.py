@@ -6,7 +6,8 @@ import numpy as np
 
 from headrace.kernels.compile import inline, kernel
 from headrace.kernels.rng import random_words, scale32
-from headrace.kernels.windows_fill import values_at
+from headrace.kernels.windows_fill import IGNORED, values_at
+from headrace.kernels.windows_segments import COLUMN, DOCUMENT, PLACE, ROW, SIZE
 
 _HUNDRED = 100
 _MASKED = 80
@@ -33,10 +34,7 @@ def hidden_id(id_, action, replacement, mask_id, vocab_size):  # type: ignore[no
 
 @kernel
 def mask_tokens(  # type: ignore[no-untyped-def]
-    row_runs,
-    run_position,
-    run_size,
-    run_document,
+    segments,
     stored_offsets,
     document_offsets,
     shard_tokens,
@@ -56,13 +54,10 @@ def mask_tokens(  # type: ignore[no-untyped-def]
     every window that holds it. Added end tokens and padding are never chosen.
 
     Args:
-        row_runs: int64 [B+1], as in ``fill_rows``; so are the next six.
-        run_position: int64 [R].
-        run_size: int64 [R].
-        run_document: int64 [R].
-        stored_offsets: int64 [D+1].
-        document_offsets: int64 [D+1].
-        shard_tokens: int64 [K+1].
+        segments: int64 [5, N], from ``list_segments``.
+        stored_offsets: int64 [D+1], where each document begins in the store.
+        document_offsets: int64 [D+1], where each document begins when added end tokens count.
+        shard_tokens: int64 [K+1], tokens of the store before each shard.
         word_addresses: uint64 [K], where each shard's word starts lie: 1 on the first token of a word.
         word_like: Array of the word starts' dtype.
         whole_word: Whether a word is chosen as a whole.
@@ -73,29 +68,20 @@ def mask_tokens(  # type: ignore[no-untyped-def]
         input_ids: int64 [B, W], filled already; changed.
         labels: int64 [B, W], filled: the hidden ids, -100 elsewhere.
     """
-    labels[:, :] = -100
-    for row in range(row_runs.size - 1):
-        column = 0
-        for run in range(row_runs[row], row_runs[row + 1]):
-            d = run_document[run]
-            place = run_position[run] - document_offsets[d]
-            left = run_size[run]
-            while left > 0:
-                first = stored_offsets[d]
-                stored = stored_offsets[d + 1] - first
-                size = min(left, document_offsets[d + 1] - document_offsets[d] - place)
-                count = stored if whole_word else 0
-                starts_word = values_at(first, count, shard_tokens, word_addresses, word_like)
-                for i in range(max(0, min(size, stored - place))):
-                    word = word_of(place + i, first, starts_word, whole_word)
-                    chosen, action, replacement, _ = random_words(key, first + place + i, 0)
-                    if word != first + place + i:
-                        chosen = random_words(key, word, 0)[0]
-                    if np.uint64(chosen) < threshold:
-                        id_ = input_ids[row, column + i]
-                        labels[row, column + i] = id_
-                        input_ids[row, column + i] = hidden_id(id_, action, replacement, mask_id, vocab_size)
-                column += size
-                left -= size
-                d += 1
-                place = 0
+    labels[:, :] = IGNORED
+    for s in range(segments.shape[1]):
+        row, column, place = segments[ROW, s], segments[COLUMN, s], segments[PLACE, s]
+        first = stored_offsets[segments[DOCUMENT, s]]
+        stored = stored_offsets[segments[DOCUMENT, s] + 1] - first
+        count = stored if whole_word else 0
+        starts_word = values_at(first, count, shard_tokens, word_addresses, word_like)
+        for i in range(max(0, min(segments[SIZE, s], stored - place))):
+            own = first + place + i
+            word = word_of(place + i, first, starts_word, whole_word)
+            chosen, action, replacement, _ = random_words(key, own, 0)
+            if word != own:
+                chosen = random_words(key, word, 0)[0]
+            if np.uint64(chosen) < threshold:
+                id_ = input_ids[row, column + i]
+                labels[row, column + i] = id_
+                input_ids[row, column + i] = hidden_id(id_, action, replacement, mask_id, vocab_size)

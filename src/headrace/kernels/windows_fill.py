@@ -269,57 +269,6 @@ def first_outside(indices, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_column(  # type: ignore[no-untyped-def]
-    row_runs,
-    run_position,
-    run_size,
-    run_document,
-    stored_offsets,
-    document_offsets,
-    shard_tokens,
-    addresses,
-    like,
-    shift,
-    out,
-):
-    """Fill the rows of a batch with a column that is parallel to the tokens.
-
-    An added end token takes the value of the token before it, 0 where there is none.
-
-    Args:
-        row_runs: int64 [B+1], as in ``fill_rows``; so are the next seven.
-        run_position: int64 [R].
-        run_size: int64 [R].
-        run_document: int64 [R].
-        stored_offsets: int64 [D+1].
-        document_offsets: int64 [D+1].
-        shard_tokens: int64 [K+1].
-        addresses: uint64 [K].
-        like: Array of the column's dtype.
-        shift: 0 for the token's own value, 1 for that of the next token of its document.
-        out: [B, W], filled; 0 on padding and where there is no next token.
-    """
-    for row in range(row_runs.size - 1):
-        column = 0
-        out[row, :] = 0
-        for run in range(row_runs[row], row_runs[row + 1]):
-            d = run_document[run]
-            place = run_position[run] - document_offsets[d]
-            left = run_size[run]
-            while left > 0:
-                stored = stored_offsets[d + 1] - stored_offsets[d]
-                total = document_offsets[d + 1] - document_offsets[d]
-                size = min(left, total - place)
-                values = values_at(stored_offsets[d], stored, shard_tokens, addresses, like)
-                for i in range(max(0, min(size, total - place - shift)) if stored > 0 else 0):
-                    out[row, column + i] = values[min(place + i + shift, stored - 1)]
-                column += size
-                left -= size
-                d += 1
-                place = 0
-
-
-@kernel
 def hide_seen(labels, seen):  # type: ignore[no-untyped-def]
     """Set the first ``seen`` (int64 [B]) labels of each row of ``labels`` (int64 [B, W]) to ``IGNORED``."""
     for row in range(seen.size):

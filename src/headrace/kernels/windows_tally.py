@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from headrace.kernels.compile import inline, kernel
 from headrace.kernels.windows_fill import LABELS_NEXT
+from headrace.kernels.windows_segments import COLUMN, DOCUMENT, PLACE, ROW, SIZE
 
-ROWS = 0
-TOKENS = 1
-NEW_TOKENS = 2
-LABELS = 3
-ROWS_WITHOUT_LABEL = 4
-SEGMENTS = 5
-SPLIT_SEGMENTS = 6
-MAX_DOCUMENT_POSITION = 7
-MAX_SEGMENT_POSITION = 8
-UNSCORED = 9
-LONGEST = 10
-COUNTERS = 11
+SEGMENTS, CONTINUED, UNSCORED, LAST_IN_DOCUMENT, LAST_IN_SEGMENT = range(5)
+COUNTERS = 5
 
 
 @inline
@@ -30,49 +21,31 @@ def live_labels(column, size, place, total, seen, label_rule):  # type: ignore[n
 
 
 @kernel
-def tally_rows(  # type: ignore[no-untyped-def]
-    row_runs, run_position, run_size, run_document, seen, document_offsets, hide_seen, label_rule, counters
+def tally_segments(  # type: ignore[no-untyped-def]
+    segments, seen, document_offsets, hide_seen, label_rule, counters, sizes, live
 ):
-    """Add to ``counters`` what the rows of a batch hold.
+    """Count what the rows of a batch hold.
 
     Args:
-        row_runs: int64 [B+1], as in ``fill_rows``; so are the next five.
-        run_position: int64 [R].
-        run_size: int64 [R].
-        run_document: int64 [R].
-        seen: int64 [B].
+        segments: int64 [5, N], from ``list_segments``.
+        seen: int64 [B], leading tokens of each row that an earlier row holds.
         document_offsets: int64 [D+1].
-        hide_seen: Whether labels of tokens that an earlier window has are hidden.
+        hide_seen: Whether labels of these are hidden.
         label_rule: ``LABELS_NEXT`` or ``LABELS_SAME``.
-        counters: int64 [COUNTERS], changed: rows, tokens, tokens in no earlier row, live labels, rows
-            without one, segments, segments that do not begin their document, largest position in a
-            document, largest position in a segment, tokens that begin a row and are in no earlier one
-            though their document began before, tokens of the longest row.
+        counters: int64 [COUNTERS], added to: segments, segments that do not begin their document,
+            tokens that begin a row and are in no earlier one though their document began before; and
+            raised to: the largest position in a document, the largest in a segment.
+        sizes: int64 [B], zeros, filled: tokens of each row.
+        live: int64 [B], zeros, filled: live labels of each row.
     """
-    for row in range(row_runs.size - 1):
-        column = 0
-        live = 0
-        for run in range(row_runs[row], row_runs[row + 1]):
-            d = run_document[run]
-            place = run_position[run] - document_offsets[d]
-            left = run_size[run]
-            while left > 0:
-                total = document_offsets[d + 1] - document_offsets[d]
-                size = min(left, total - place)
-                if size > 0:
-                    live += live_labels(column, size, place, total, seen[row] if hide_seen else 0, label_rule)
-                    counters[SEGMENTS] += 1
-                    counters[SPLIT_SEGMENTS] += place > 0
-                    counters[UNSCORED] += place > 0 and column >= seen[row]
-                    counters[MAX_DOCUMENT_POSITION] = max(counters[MAX_DOCUMENT_POSITION], place + size - 1)
-                    counters[MAX_SEGMENT_POSITION] = max(counters[MAX_SEGMENT_POSITION], size - 1)
-                column += size
-                left -= size
-                d += 1
-                place = 0
-        counters[ROWS] += 1
-        counters[TOKENS] += column
-        counters[LONGEST] = max(counters[LONGEST], column)
-        counters[NEW_TOKENS] += column - seen[row]
-        counters[LABELS] += live
-        counters[ROWS_WITHOUT_LABEL] += live == 0
+    for s in range(segments.shape[1]):
+        row, column, d = segments[ROW, s], segments[COLUMN, s], segments[DOCUMENT, s]
+        place, size = segments[PLACE, s], segments[SIZE, s]
+        total = document_offsets[d + 1] - document_offsets[d]
+        sizes[row] += size
+        live[row] += live_labels(column, size, place, total, seen[row] if hide_seen else 0, label_rule)
+        counters[SEGMENTS] += 1
+        counters[CONTINUED] += place > 0
+        counters[UNSCORED] += place > 0 and column >= seen[row]
+        counters[LAST_IN_DOCUMENT] = max(counters[LAST_IN_DOCUMENT], place + size - 1)
+        counters[LAST_IN_SEGMENT] = max(counters[LAST_IN_SEGMENT], size - 1)

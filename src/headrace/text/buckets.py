@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from headrace.text.cuts import Cut, Integers, Runs, check_windows
+from headrace.text.cuts import Cut, check_windows
+from headrace.text.runs import Integers, Runs
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from headrace.errors import TextError
 from headrace.kernels.windows_fill import first_outside
 from headrace.kernels.windows_layout import cumulate_windows, list_windows, locate_windows
+from headrace.text.runs import Integers, Runs
 from headrace.text.streams import Streams
 
-Integers = NDArray[np.int64]
 TAILS = {"pad": 0, "drop": 1, "shift": 2}
 """The kernels' number of each ``tail``."""
 
@@ -37,21 +37,6 @@ def check_windows(indices: Integers, count: int) -> None:
     wrong = first_outside(indices, count)
     if wrong >= 0:
         raise no_such_window(int(indices[wrong]), count)
-
-
-class Runs(NamedTuple):
-    """Which stretches of tokens fill the rows of a batch."""
-
-    row_runs: Integers
-    """int64 [B+1], the runs before each row."""
-    position: Integers
-    """int64 [R], first token of each run, counted over all documents and added end tokens."""
-    size: Integers
-    """int64 [R], tokens in each run."""
-    document: Integers
-    """int64 [R], the document of each run's first token."""
-    seen: Integers
-    """int64 [B], leading tokens of each row that an earlier row of its stream holds."""
 
 
 class Cut(Protocol):

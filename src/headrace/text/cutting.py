@@ -7,10 +7,11 @@ import xxhash
 
 from headrace.text.aligned import aligned_cut
 from headrace.text.buckets import BucketedCut
-from headrace.text.cuts import Cut, Integers, StrideCut
+from headrace.text.cuts import Cut, StrideCut
 from headrace.text.dynamic import dynamic_cut
 from headrace.text.offsets import random_offsets
 from headrace.text.packing import packed_cut
+from headrace.text.runs import Integers
 from headrace.text.settings import DynamicStride, Settings
 from headrace.text.streams import Streams
 

@@ -10,11 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.kernels.windows_fill import IGNORED, fill_column, fill_rows, hide_seen
+from headrace.kernels.windows_columns import fill_column
+from headrace.kernels.windows_fill import IGNORED, fill_rows, hide_seen
 from headrace.loading.space import Batch
 from headrace.text.buckets import BucketedCut
-from headrace.text.cuts import Cut, Integers, Runs
+from headrace.text.cuts import Cut
 from headrace.text.masking import Masking
+from headrace.text.runs import Integers, Runs
 from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Settings
 from headrace.text.streams import Streams
 
@@ -141,7 +143,7 @@ class WindowEpoch:
     def _fill_column(self, name: str, out: NDArray[Any], runs: Runs, shift: int) -> None:
         tokens = self.streams.tokens
         column = tokens.column_addresses[name], np.empty(0, tokens.columns[name][0].dtype)
-        fill_column(*runs[:4], *self.streams.places, *column, shift, out)
+        fill_column(self.streams.segments(runs), *self.streams.places, *column, shift, out)
 
     def _window_spans(self, runs: Runs) -> Mapping[str, Integers]:
         """Return the answers' first and last token in each row, -1 where the row does not hold it whole."""

@@ -10,7 +10,7 @@ from headrace.errors import TextError
 from headrace.kernels.masking import mask_tokens
 from headrace.kernels.rng import stream_key
 from headrace.loading.space import Batch
-from headrace.text.cuts import Runs
+from headrace.text.runs import Runs
 from headrace.text.settings import MLM
 from headrace.text.streams import Streams, check_id
 from headrace.text.tokens import Tokens
@@ -40,7 +40,7 @@ class Masking:
         tokens, whole_word = self.streams.tokens, self.objective.whole_word
         dtype = tokens.columns[WORD_STARTS][0].dtype if whole_word else np.uint8
         mask_tokens(
-            *runs[:4],
+            self.streams.segments(runs),
             *self.streams.places,
             tokens.column_addresses[WORD_STARTS] if whole_word else tokens.addresses,
             np.empty(0, dtype),

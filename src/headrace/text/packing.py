@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from headrace.dataset.shard import open_shard, write_shard
 from headrace.errors import StoreError
 from headrace.kernels.packing import best_fit_decreasing, copy_runs, count_runs
-from headrace.text.cuts import Integers, Runs, check_windows
+from headrace.text.cuts import check_windows
+from headrace.text.runs import Integers, Runs
 from headrace.text.streams import Streams
 from headrace.text.tokens import dtype_for
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from headrace.errors import TextError
 from headrace.kernels.windows_ends import copy_documents, ends_with
 from headrace.kernels.windows_fill import locate_documents
+from headrace.kernels.windows_segments import FIELDS, list_segments
+from headrace.text.runs import Runs
 from headrace.text.settings import Pack
 from headrace.text.tokens import Tokens
 
@@ -86,6 +88,13 @@ class Streams:
             joined,
         )
         return joined
+
+    def segments(self, runs: Runs) -> NDArray[np.int64]:
+        """Return int64 [5, N]: the parts of documents that rows hold; see ``list_segments``."""
+        where = (*runs[:4], self.document_offsets)
+        found = np.empty((FIELDS, list_segments(*where, np.empty((FIELDS, 0), np.int64))), np.int64)
+        list_segments(*where, found)
+        return found
 
     def documents_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64 [R]: the document that holds each position."""

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headrace.kernels import windows_tally as tally
 from headrace.kernels.windows_fill import IGNORED
 from headrace.text.epoch import LABEL_MASK, LABEL_RULES, WindowEpoch
+from headrace.text.runs import Integers
 
 _BLOCK_ROWS = 1 << 16
+_GATHERED_ROWS = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -63,67 +64,79 @@ def _text(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
 
 
+@dataclass
+class _Tally:
+    """Sums over blocks of rows."""
+
+    counters: Integers
+    tokens: int = 0
+    new: int = 0
+    labels: int = 0
+    without_label: int = 0
+    longest: int = 0
+
+    def add(self, epoch: WindowEpoch, indices: Integers) -> None:
+        """Count what some rows hold."""
+        runs = epoch.cut.runs(indices)
+        sizes, live = np.zeros((2, indices.size), np.int64)
+        tally.tally_segments(
+            epoch.streams.segments(runs),
+            runs.seen,
+            epoch.streams.document_offsets,
+            not epoch.settings.overlap_labels,
+            LABEL_RULES[epoch.settings.labels],
+            self.counters,
+            sizes,
+            live,
+        )
+        self.tokens += int(sizes.sum())
+        self.new += int((sizes - runs.seen).sum())
+        self.longest = max(self.longest, int(sizes.max(initial=0)))
+        live = _live_by_value(epoch, indices) if _labels_by_value(epoch) else live
+        self.labels += int(live.sum())
+        self.without_label += int(np.count_nonzero(live == 0))
+
+    def max_position(self, positions: str) -> int:
+        """Return the largest position id; 0 where there is none."""
+        if positions == "window":
+            return max(0, self.longest - 1)
+        in_document = positions == "document"
+        return int(self.counters[tally.LAST_IN_DOCUMENT if in_document else tally.LAST_IN_SEGMENT])
+
+
 def summarize(epoch: WindowEpoch) -> Summary:
     """Count what the windows of one epoch hold: one pass over rows, reading no token.
 
     Where labels depend on values (a label mask, masked tokens) the batches are made for it.
     """
-    counters = _tally(epoch)
-    streams, tokens = epoch.streams, epoch.streams.tokens
-    places = _places(epoch)
-    held, new = int(counters[tally.TOKENS]), int(counters[tally.NEW_TOKENS])
-    labels, without = _labels(epoch, counters)
+    found = _Tally(np.zeros(tally.COUNTERS, np.int64))
+    for indices in _blocks(epoch):
+        found.add(epoch, indices)
+    streams, counters = epoch.streams, found.counters
+    places = sum(count * window for count, window in epoch.rows_by_window())
     return Summary(
         windows=len(epoch),
-        documents=len(tokens),
+        documents=len(streams.tokens),
         documents_left_out=_documents_left_out(epoch),
-        tokens=tokens.num_tokens,
+        tokens=streams.tokens.num_tokens,
         eos_added=streams.eos_added,
-        tokens_left_out=_times(epoch, streams.num_positions) - new,
-        tokens_in_rows=held,
-        repetition=held / new if new else 1.0,
-        padding=places - held,
-        padding_share=(places - held) / places if places else 0.0,
-        live_labels=labels,
-        rows_without_label=without,
+        tokens_left_out=streams.num_positions * len(epoch.rows_by_window()) - found.new,
+        tokens_in_rows=found.tokens,
+        repetition=found.tokens / found.new if found.new else 1.0,
+        padding=places - found.tokens,
+        padding_share=(places - found.tokens) / places if places else 0.0,
+        live_labels=found.labels,
+        rows_without_label=found.without_label,
         unscored_targets=int(counters[tally.UNSCORED]) if epoch.settings.labels == "same" else 0,
         segments=int(counters[tally.SEGMENTS]),
-        segments_continued=int(counters[tally.SPLIT_SEGMENTS]),
-        max_position=_max_position(epoch, counters),
+        segments_continued=int(counters[tally.CONTINUED]),
+        max_position=found.max_position(epoch.settings.positions),
     )
 
 
-def _blocks(epoch: WindowEpoch) -> Iterator[NDArray[np.int64]]:
+def _blocks(epoch: WindowEpoch) -> Iterator[Integers]:
     for first in range(0, len(epoch), _BLOCK_ROWS):
         yield np.arange(first, min(first + _BLOCK_ROWS, len(epoch)))
-
-
-def _tally(epoch: WindowEpoch) -> NDArray[np.int64]:
-    counters = np.zeros(tally.COUNTERS, np.int64)
-    for indices in _blocks(epoch):
-        runs = epoch.cut.runs(indices)
-        tally.tally_rows(
-            runs.row_runs,
-            runs.position,
-            runs.size,
-            runs.document,
-            runs.seen,
-            epoch.streams.document_offsets,
-            not epoch.settings.overlap_labels,
-            LABEL_RULES[epoch.settings.labels],
-            counters,
-        )
-    return counters
-
-
-def _places(epoch: WindowEpoch) -> int:
-    """Return the places of all rows, each as wide as its own bucket."""
-    return sum(count * window for count, window in epoch.rows_by_window())
-
-
-def _times(epoch: WindowEpoch, positions: int) -> int:
-    """Return how often all tokens are cut: once for each window length."""
-    return positions * len(epoch.rows_by_window())
 
 
 def _documents_left_out(epoch: WindowEpoch) -> int:
@@ -138,22 +151,14 @@ def _documents_left_out(epoch: WindowEpoch) -> int:
     return int(np.count_nonzero(without & (np.diff(streams.document_offsets) > 0)))
 
 
-def _labels(epoch: WindowEpoch, counters: NDArray[np.int64]) -> tuple[int, int]:
-    """Return the live labels, and the rows without one."""
+def _labels_by_value(epoch: WindowEpoch) -> bool:
+    """Whether lengths alone do not tell which labels are live."""
     by_value = epoch.masking is not None or LABEL_MASK in epoch.streams.tokens.columns
-    if not by_value or "labels" not in epoch.settings.outputs:
-        return int(counters[tally.LABELS]), int(counters[tally.ROWS_WITHOUT_LABEL])
-    labels, without = 0, 0
-    for indices in _blocks(epoch):
-        for part in np.array_split(indices, max(1, indices.size // 1024)):
-            live = (epoch.gather(part, part.astype(np.uint64))["labels"] != IGNORED).sum(axis=1)
-            labels, without = labels + int(live.sum()), without + int((live == 0).sum())
-    return labels, without
+    return by_value and "labels" in epoch.settings.outputs
 
 
-def _max_position(epoch: WindowEpoch, counters: NDArray[np.int64]) -> int:
-    if epoch.settings.positions == "document":
-        return int(counters[tally.MAX_DOCUMENT_POSITION])
-    if epoch.settings.positions == "segment":
-        return int(counters[tally.MAX_SEGMENT_POSITION])
-    return max(0, int(counters[tally.LONGEST]) - 1)
+def _live_by_value(epoch: WindowEpoch, indices: Integers) -> Integers:
+    """Return int64 [B], the live labels of each row, from the batches themselves."""
+    parts = np.array_split(indices, max(1, indices.size // _GATHERED_ROWS))
+    live = [epoch.gather(part, part.astype(np.uint64))["labels"] != IGNORED for part in parts]
+    return np.concatenate([np.count_nonzero(part, axis=1) for part in live])

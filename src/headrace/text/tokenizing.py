@@ -19,6 +19,7 @@ from headrace.dataset.manifest import MANIFEST_NAME, Manifest, read_manifest, wr
 from headrace.dataset.shard import MAXIMUM_BYTES, FileEntry
 from headrace.dataset.splits import DatasetDict, load_from_disk
 from headrace.errors import TextError
+from headrace.text.bars import counting
 from headrace.text.documents import read_documents
 from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
 from headrace.text.progress import Progress
@@ -159,9 +160,11 @@ def _run(job: Job, docs: Any, append: bool) -> None:
         name: SplitWriter(job.folder, name, job.special, job.shard_bytes, written, progress.save)
         for name, written in progress.written.items()
     }
-    for documents, encoded in _encoded(job, progress.left(_assigned(job, docs))):
-        for name, rows in rows_of(documents, encoded, job.special, job.wanted, job.values_dtype).items():
-            writers[name].add(rows)
+    with counting("tokenizing") as advance:
+        for documents, encoded in _encoded(job, progress.left(_assigned(job, docs))):
+            for name, rows in rows_of(documents, encoded, job.special, job.wanted, job.values_dtype).items():
+                writers[name].add(rows)
+                advance(len(rows), rows.values.size)
     for writer in writers.values():
         writer.finish(empty_rows(job.wanted, job.values_dtype))
     _publish(job, progress.written)
