@@ -57,6 +57,7 @@ def rank_on_disk(
     places = scratch.empty(len(values), np.int64)
     size = 0
     with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
         connection.execute("SET threads = 1")
         connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET memory_limit = ?", [f"{max(scratch.limit, _LEAST_SORT_MEMORY)}B"])
