@@ -142,6 +142,18 @@ def test_an_id_that_does_not_fit_is_an_error_and_publishes_nothing(tmp_path: Pat
         tokenize(["a"], lambda _: [0, 65_536], out, vocab_size=65_537, dtype="uint16")
     with pytest.raises(TextError, match="document 1: id 7 at token 1 is outside the vocabulary of 7 ids"):
         tokenize(["a", "b"], lambda text: [1, 7] if text == "b" else [6], out, vocab_size=7)
+    with pytest.raises(TextError, match="eos=256 is outside"):
+        tokenize(["a"], letters, out, special={"eos": 256})
+    with pytest.raises(TextError, match="Did you mean 'uint16'"):
+        tokenize(["a"], letters, out, dtype="u16")
+    with pytest.raises(TextError, match="there are 'eos', 'pad' and 'mask'"):
+        tokenize(["a"], letters, out, special={"bos": 1})
+    with pytest.raises(TextError, match="at least 0"):
+        tokenize(["a"], letters, out, min_length=-1)
+    with pytest.raises(TextError, match="together they are at most 1"):
+        tokenize(["a"], letters, out, split={"valid": 0.7, "test": 0.7})
+    with pytest.raises(TextError, match="cannot name a folder"):
+        tokenize(["a"], letters, out, split={"../valid": 0.7})
     with pytest.raises(TextError, match="id -1"):
         tokenize(["a"], lambda _: [-1], out)
     assert not list(out.glob("**/*.arrow"))

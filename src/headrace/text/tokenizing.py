@@ -18,18 +18,19 @@ from headrace.dataset.dataset import Dataset
 from headrace.dataset.manifest import MANIFEST_NAME, Manifest, read_manifest, write_manifest
 from headrace.dataset.shard import MAXIMUM_BYTES, FileEntry
 from headrace.dataset.splits import DatasetDict, load_from_disk
-from headrace.errors import TextError
+from headrace.errors import TextError, did_you_mean
 from headrace.text.bars import counting
 from headrace.text.documents import read_documents
 from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
 from headrace.text.progress import Progress
 from headrace.text.splitting import TRAIN, Splitting, content_hash
 from headrace.text.tokenizer import Encoded, Tokenizer, TokenizerLike, as_tokenizer, plain_text
-from headrace.text.tokens import Special, dtype_for
+from headrace.text.tokens import Special, check_special, dtype_for
 from headrace.text.writer import SplitWriter, Written
 
 _TOKENIZER = "tokenizer"
 _LOCK = ".lock"
+_DTYPES = ("uint8", "uint16", "uint32", "uint64")
 _BATCH_CHARACTERS = 1 << 20
 _BATCH_DOCUMENTS = 1 << 14
 _AHEAD = 2
@@ -97,7 +98,7 @@ def tokenize(
         special=_special(chosen, special, vocab_size),
         splitting=Splitting(dict(split or {}), split_by),
         wanted=Wanted(sentences, words, min_length),
-        dtype=dtype,
+        dtype=_dtype(dtype),
         shard_bytes=shard_bytes,
     )
     with disk.locked(folder / _LOCK, str(folder)):
@@ -149,7 +150,18 @@ def _special(tokenizer: Tokenizer, given: Mapping[str, int] | None, vocab_size: 
     if unknown:
         raise TextError(f"special: {sorted(unknown)[0]!r} is unknown; there are 'eos', 'pad' and 'mask'.")
     found = replace(tokenizer.special, **dict(given or {}))
-    return found if vocab_size is None else replace(found, vocab_size=vocab_size)
+    whole = found if vocab_size is None else replace(found, vocab_size=vocab_size)
+    check_special(whole)
+    return whole
+
+
+def _dtype(dtype: str | None) -> str | None:
+    if dtype is not None and dtype not in _DTYPES:
+        raise TextError(
+            f"dtype={dtype!r}: expected one of {', '.join(_DTYPES)}, or None for the smallest that fits."
+            + did_you_mean(str(dtype), _DTYPES)
+        )
+    return dtype
 
 
 def _run(job: Job, docs: Any, append: bool) -> None:

@@ -128,7 +128,7 @@ class Tokens:
 
     def __post_init__(self) -> None:
         _check_offsets(self.offsets, self.shard_tokens)
-        _check_special(self.special)
+        check_special(self.special)
         for name, shards in self.columns.items():
             _check_column(name, shards, self.values)
 
@@ -346,7 +346,12 @@ def _check_offsets(offsets: NDArray[np.int64], shard_tokens: NDArray[np.int64]) 
         raise TextError("a document crosses the border of two shards; each document lies in one.")
 
 
-def _check_special(special: Special) -> None:
+def check_special(special: Special) -> None:
+    """Check that special tokens are ids of the vocabulary.
+
+    Raises:
+        TextError: One is not.
+    """
     for name in ("eos", "pad", "mask"):
         value = getattr(special, name)
         if value is not None and not 0 <= value < (special.vocab_size or value + 1):
