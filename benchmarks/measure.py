@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -47,7 +48,7 @@ class Run:
     """What the contender printed."""
 
 
-class Failed(Exception):
+class FailedError(Exception):
     """A contender ended with an error, or took too long."""
 
 
@@ -55,7 +56,7 @@ def run_once(command: Sequence[str], *, timeout: float = 900.0) -> Run:
     """Run one command to its end and measure it.
 
     Raises:
-        Failed: It returned an error, printed no result, or took longer than ``timeout`` seconds.
+        FailedError: It returned an error, printed no result, or took longer than ``timeout`` seconds.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         begin = perf_counter()
@@ -63,13 +64,19 @@ def run_once(command: Sequence[str], *, timeout: float = 900.0) -> Run:
         stopper = threading.Timer(timeout, _stop, [process.pid])
         stopper.start()
         memory = _MemorySampler(process.pid)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = perf_counter() - begin
-        stopper.cancel()
+        signal.signal(signal.SIGTERM, _interrupted)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            _stop(process.pid)
+            raise
+        finally:
+            wall = perf_counter() - begin
+            stopper.cancel()
+            anonymous = memory.stop()
         process.returncode = os.waitstatus_to_exitcode(status)
-        anonymous = memory.stop()
         if process.returncode:
-            raise Failed(_last_line(errors) or f"returned {process.returncode}")
+            raise FailedError(_last_line(errors) or f"returned {process.returncode}")
         result = json.loads(_last_line(output))
     unit = 1 if platform.system() == "Darwin" else 1024
     cpu = usage.ru_utime + usage.ru_stime
@@ -77,8 +84,13 @@ def run_once(command: Sequence[str], *, timeout: float = 900.0) -> Run:
 
 
 def _stop(pid: int) -> None:
-    """Stop a command that takes too long, with the processes of its session."""
-    os.killpg(pid, 9)
+    """Stop a command, with the processes of its session."""
+    os.killpg(pid, signal.SIGKILL)
+
+
+def _interrupted(number: int, frame: Any) -> None:
+    """End as an error does, so that no command is left running."""
+    raise SystemExit(128 + number)
 
 
 def _last_line(file: Any) -> str:
@@ -141,7 +153,7 @@ def run_in_turn(
             _note(f"run {number + 1} of {runs}: {name}")
             try:
                 done[name].append(run_once(commands[name], timeout=timeout))
-            except Failed as error:
+            except FailedError as error:
                 _note(f"{name} is left out: {error}\n")
                 del done[name]
     _note("")
@@ -160,10 +172,15 @@ def medians(runs: Sequence[Run]) -> dict[str, float]:
         name: statistics.median(getattr(run, name) for run in runs)
         for name in ("seconds", "wall", "cpu", "anonymous", "resident")
     }
-    return figures | {"fastest": min(run.seconds for run in runs), "slowest": max(run.seconds for run in runs)}
+    return figures | {
+        "fastest": min(run.seconds for run in runs),
+        "slowest": max(run.seconds for run in runs),
+    }
 
 
-def compare(done: Mapping[str, Sequence[Run]], amounts: Mapping[str, float], unit: str) -> list[dict[str, Any]]:
+def compare(
+    done: Mapping[str, Sequence[Run]], amounts: Mapping[str, float], unit: str
+) -> list[dict[str, Any]]:
     """Return one row a contender: medians, pace, and the ratio of the first one's pace to its.
 
     Args:
@@ -180,9 +197,19 @@ def compare(done: Mapping[str, Sequence[Run]], amounts: Mapping[str, float], uni
     return rows
 
 
-def table(rows: Sequence[Mapping[str, Any]], unit: str) -> str:
-    """Write rows of ``compare`` as a table in Markdown."""
-    head = ("", unit, f"{unit}/s", "headrace is", "job s (least, most)", "process s", "CPU s", "anonymous", "resident")
+def table(rows: Sequence[Mapping[str, Any]], unit: str, *, first: str = "headrace is") -> str:
+    """Write rows of ``compare`` as a Markdown table; ``first`` heads the ratio of the first row to each."""
+    head = (
+        "",
+        unit,
+        f"{unit}/s",
+        first,
+        "job s (least, most)",
+        "process s",
+        "CPU s",
+        "anonymous",
+        "resident",
+    )
     lines = [" | ".join(head), " | ".join(["---", *["---:"] * (len(head) - 1)])]
     for row in rows:
         cells = (
@@ -204,7 +231,17 @@ def machine() -> dict[str, Any]:
     """Return what the figures were measured on."""
     import importlib.metadata as metadata
 
-    names = ("headrace", "numpy", "pyarrow", "numba", "polars", "duckdb", "datasets", "pandas", "scikit-learn")
+    names = (
+        "headrace",
+        "numpy",
+        "pyarrow",
+        "numba",
+        "polars",
+        "duckdb",
+        "datasets",
+        "pandas",
+        "scikit-learn",
+    )
     return {
         "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),

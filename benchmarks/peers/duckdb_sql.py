@@ -47,7 +47,8 @@ def fit(database: duckdb.DuckDBPyConnection) -> dict[str, int]:
     for name, values in seen.items():
         database.execute(
             f"CREATE TEMP TABLE vocabulary_{name} AS "
-            f"SELECT value, (row_number() OVER (ORDER BY n DESC, value::VARCHAR) + {FIRST - 1})::UINTEGER AS id, n "
+            f"SELECT value, n, (row_number() OVER (ORDER BY n DESC, value::VARCHAR) + {FIRST - 1})::UINTEGER "
+            "AS id "
             f"FROM (SELECT value, count(*) AS n FROM ({values}) WHERE value IS NOT NULL "
             f"GROUP BY value HAVING count(*) >= {MIN_COUNT[name]})"
         )
@@ -58,13 +59,15 @@ def fit(database: duckdb.DuckDBPyConnection) -> dict[str, int]:
 def encode(database: duckdb.DuckDBPyConnection) -> None:
     """Make the tables of encoded lists, by row."""
     database.execute(
-        f"CREATE TEMP TABLE history_ids AS SELECT row, list(coalesce(id, {UNKNOWN}) ORDER BY place) AS ids FROM ("
+        "CREATE TEMP TABLE history_ids AS "
+        f"SELECT row, list(coalesce(id, {UNKNOWN}) ORDER BY place) AS ids FROM ("
         "SELECT row, unnest(history) AS value, generate_subscripts(history, 1) AS place "
         f"FROM (SELECT rowid AS row, history[-{MAX_HISTORY}:] AS history FROM log)"
         ") LEFT JOIN vocabulary_creative USING (value) GROUP BY row"
     )
     database.execute(
-        f"CREATE TEMP TABLE tag_ids AS SELECT row, list_sort(list(coalesce(id, {UNKNOWN})))[:{MAX_TAGS}] AS ids "
+        "CREATE TEMP TABLE tag_ids AS "
+        f"SELECT row, list_sort(list(coalesce(id, {UNKNOWN})))[:{MAX_TAGS}] AS ids "
         "FROM (SELECT rowid AS row, unnest(tags) AS value FROM log) "
         "LEFT JOIN vocabulary_tags USING (value) GROUP BY row"
     )
@@ -74,7 +77,8 @@ def write(database: duckdb.DuckDBPyConnection, out: Path) -> None:
     """Write both splits in the order of the rows, as Parquet without compression."""
     log_end = database.execute("SELECT greatest(max(ts), max(conv_ts)) FROM log").fetchall()[0][0]
     ids = ", ".join(
-        f"CASE WHEN log.{name} IS NULL THEN {MISSING} ELSE coalesce(v_{name}.id, {UNKNOWN}) END::UINTEGER AS {name}"
+        f"CASE WHEN log.{name} IS NULL THEN {MISSING} "
+        f"ELSE coalesce(v_{name}.id, {UNKNOWN}) END::UINTEGER AS {name}"
         for name in VOCABULARY
     )
     joins = " ".join(
@@ -84,7 +88,8 @@ def write(database: duckdb.DuckDBPyConnection, out: Path) -> None:
     for split, chosen, until in (("train", f"ts < {SPLIT}", SPLIT), ("valid", f"ts >= {SPLIT}", log_end)):
         database.execute(
             f"COPY (SELECT {ids}, ln(1 + price::DOUBLE)::FLOAT AS price, "
-            "coalesce(history_ids.ids, []) AS history, coalesce(tag_ids.ids, []) AS tags, log.click::FLOAT AS click, "
+            "coalesce(history_ids.ids, []) AS history, coalesce(tag_ids.ids, []) AS tags, "
+            "log.click::FLOAT AS click, "
             f"CASE WHEN click = 1 AND ts <= {until - DAY} THEN coalesce("
             f"conv_ts - ts BETWEEN 0 AND {DAY} AND conv_ts <= {until}, false)::FLOAT END AS convert "
             f"FROM log {joins} LEFT JOIN history_ids ON history_ids.row = log.rowid "

@@ -17,6 +17,8 @@ from peers.per_line import ids
 
 PROCESSES = 2
 BATCH = 10_000
+BAD = ("n/a", '"n\\/a"')
+"""A price that is no number; the JSON reader hands text beside numbers over as JSON."""
 NUMBERS = ("ts", "user_id", "creative_id", "city", "click", "conv_ts")
 TEXTS = ("slot", "device", "os", "price")
 ENCODED = Features(
@@ -36,13 +38,19 @@ def load(source: Path, cache: Path) -> Dataset:
     datasets.disable_progress_bars()
     kind = "json" if source.suffix == ".jsonl" else "csv"
     lists = {"history": List(Value("int64")), "tags": List(Value("string"))}
-    if kind == "csv":
-        lists = dict.fromkeys(lists, Value("string"))
-    types = {**{name: Value("int64") for name in NUMBERS}, **{name: Value("string") for name in TEXTS}, **lists}
+    types = {
+        **{name: Value("int64") for name in NUMBERS},
+        **{name: Value("string") for name in TEXTS},
+        **lists,
+    }
+    if kind == "csv":  # its reader refuses missing values in columns of integers
+        types |= dict.fromkeys(("city", "conv_ts", *lists), Value("string"))
     header = json_names(source) if kind == "json" else source.open().readline().strip().split(",")
     options: dict[str, Any] = {"keep_default_na": False, "na_values": [""]} if kind == "csv" else {}
     features = Features({name: types[name] for name in header})
-    return load_dataset(kind, data_files=str(source), features=features, split="train", cache_dir=str(cache), **options)
+    return load_dataset(
+        kind, data_files=str(source), features=features, split="train", cache_dir=str(cache), **options
+    )
 
 
 def json_names(source: Path) -> list[str]:
@@ -61,23 +69,29 @@ def lists_of(column: list[Any], kind: type) -> list[list[Any]]:
     return [[kind(value) for value in values] if kind is int else values for values in cut]
 
 
-def fit(log: Dataset) -> dict[str, dict[Any, int]]:
-    """Return the vocabularies of the train rows."""
+def fit(log: Dataset) -> tuple[dict[str, dict[Any, int]], int]:
+    """Return the vocabularies of the train rows, and the log's last time."""
     counts: dict[str, Counter[Any]] = {name: Counter() for name in MIN_COUNT}
+    log_end = 0
     for batch in log.iter(BATCH):
-        train = [row for row, time in enumerate(batch["ts"]) if time < SPLIT and batch["price"][row] != "n/a"]
+        log_end = max(log_end, *batch["ts"], *(int(time) for time in batch["conv_ts"] if time is not None))
+        train = [
+            row for row, time in enumerate(batch["ts"]) if time < SPLIT and batch["price"][row] not in BAD
+        ]
         for name, vocabulary in VOCABULARY.items():
             column = batch[name]
             counts[vocabulary].update([column[row] for row in train])
         history, tags = lists_of(batch["history"], int), lists_of(batch["tags"], str)
         counts["creative"].update(chain.from_iterable(history[row] for row in train))
         counts["tags"].update(chain.from_iterable(set(tags[row]) for row in train))
-    return {name: ids(counts[name], MIN_COUNT[name]) for name in counts}
+    return {name: ids(counts[name], MIN_COUNT[name]) for name in counts}, log_end
 
 
-def encode(batch: dict[str, list[Any]], tables: dict[str, dict[Any, int]], log_end: int) -> dict[str, list[Any]]:
+def encode(
+    batch: dict[str, list[Any]], tables: dict[str, dict[Any, int]], log_end: int
+) -> dict[str, list[Any]]:
     """Return a batch's columns as numbers, its bad rows left out."""
-    good = [row for row, price in enumerate(batch["price"]) if price != "n/a"]
+    good = [row for row, price in enumerate(batch["price"]) if price not in BAD]
     batch = {name: [column[row] for row in good] for name, column in batch.items()}
     encoded: dict[str, list[Any]] = {"train": [time < SPLIT for time in batch["ts"]]}
     for name, vocabulary in VOCABULARY.items():
@@ -86,28 +100,30 @@ def encode(batch: dict[str, list[Any]], tables: dict[str, dict[Any, int]], log_e
     encoded["price"] = [None if price is None else math.log1p(float(price)) for price in batch["price"]]
     creative, tag = tables["creative"], tables["tags"]
     history = lists_of(batch["history"], int)
-    encoded["history"] = [[creative.get(value, UNKNOWN) for value in values[-MAX_HISTORY:]] for values in history]
+    encoded["history"] = [
+        [creative.get(value, UNKNOWN) for value in values[-MAX_HISTORY:]] for values in history
+    ]
     tags = lists_of(batch["tags"], str)
-    encoded["tags"] = [sorted([tag.get(value, UNKNOWN) for value in set(values)])[:MAX_TAGS] for values in tags]
+    encoded["tags"] = [
+        sorted([tag.get(value, UNKNOWN) for value in set(values)])[:MAX_TAGS] for values in tags
+    ]
     labels = zip(batch["click"], batch["ts"], batch["conv_ts"], strict=True)
     encoded["click"], encoded["convert"] = batch["click"], [converted(*row, log_end) for row in labels]
     return encoded
 
 
-def converted(click: int, time: int, conversion: int | None, log_end: int) -> int | None:
+def converted(click: int, time: int, conversion: str | int | None, log_end: int) -> int | None:
     """Return whether the click converted within its day, None where that is not known yet."""
     until = SPLIT if time < SPLIT else log_end
     if click != 1 or time > until - DAY:
         return None
-    return int(conversion is not None and 0 <= conversion - time <= DAY and conversion <= until)
+    return int(conversion is not None and 0 <= int(conversion) - time <= DAY and int(conversion) <= until)
 
 
 def build(source: Path, out: Path) -> dict[str, int]:
     """Load, count, map, cut in two, save."""
     log = load(source, out / "cache")
-    tables = fit(log)
-    times = log.select_columns(["ts", "conv_ts"]).with_format("numpy")
-    log_end = int(max(max(batch["ts"].max(), batch["conv_ts"][batch["conv_ts"] == batch["conv_ts"]].max()) for batch in times.iter(BATCH)))
+    tables, log_end = fit(log)
     encoded = log.map(
         encode,
         batched=True,

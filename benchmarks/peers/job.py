@@ -6,7 +6,8 @@
   elements of ``history`` share one that keeps values seen twice, the others keep all. Tags are a set:
   a tag counts once a row.
 - Ids: 0 padding, 1 unknown, 2 missing, then values by falling count, ties by their text.
-- ``price`` becomes ``log1p``, float32. ``history`` keeps its last 50. ``tags``: the 8 most frequent, ascending.
+- ``price`` becomes ``log1p``, float32. ``history`` keeps its last 50. ``tags``: the 8
+  most frequent, ascending.
 - ``convert``: converted within a day of the click and before the split's end; known for clicks whose
   day is over by then, otherwise null.
 - Train and valid go to disk, uncompressed, as Arrow or Parquet; vocabularies too.
@@ -32,7 +33,20 @@ VOCABULARY = {
     "os": "os",
 }
 """The vocabulary of each column that holds one value a row."""
-COLUMNS = ("ts", "user_id", "creative_id", "slot", "device", "city", "os", "price", "history", "tags", "click", "conv_ts")
+COLUMNS = (
+    "ts",
+    "user_id",
+    "creative_id",
+    "slot",
+    "device",
+    "city",
+    "os",
+    "price",
+    "history",
+    "tags",
+    "click",
+    "conv_ts",
+)
 
 
 def summarise(out: Path, sizes: dict[str, int]) -> dict[str, Any]:

@@ -8,7 +8,18 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from peers.job import COLUMNS, DAY, FIRST, MAX_HISTORY, MAX_TAGS, MIN_COUNT, MISSING, SPLIT, UNKNOWN, VOCABULARY
+from peers.job import (
+    COLUMNS,
+    DAY,
+    FIRST,
+    MAX_HISTORY,
+    MAX_TAGS,
+    MIN_COUNT,
+    MISSING,
+    SPLIT,
+    UNKNOWN,
+    VOCABULARY,
+)
 
 LISTS = ("history", "tags")
 
@@ -18,11 +29,18 @@ def read(source: Path) -> pd.DataFrame:
     if source.suffix == ".jsonl":
         log = pd.read_json(source, lines=True, dtype=False, convert_dates=False)[list(COLUMNS)]
     else:
-        log = pd.read_csv(source, dtype=dict.fromkeys(("price", "device", *LISTS), str), na_values=[""], keep_default_na=False)
+        log = pd.read_csv(
+            source,
+            dtype=dict.fromkeys(("price", "device", *LISTS), str),
+            na_values=[""],
+            keep_default_na=False,
+        )
     log = log[log["price"] != "n/a"].reset_index(drop=True)
     log["price"] = log["price"].astype(float)
     if source.suffix == ".csv":
-        log["history"] = [list(map(int, text.split("|"))) if text else [] for text in log["history"].fillna("")]
+        log["history"] = [
+            list(map(int, text.split("|"))) if text else [] for text in log["history"].fillna("")
+        ]
         log["tags"] = [text.split("|") if text else [] for text in log["tags"].fillna("")]
     log["tags"] = [list(set(tags)) for tags in log["tags"]]
     return log
@@ -70,7 +88,9 @@ def encode(part: pd.DataFrame, tables: dict[str, pd.Series], until: int) -> pa.T
         {
             **{name: ids_of(part[name], tables[vocabulary]) for name, vocabulary in VOCABULARY.items()},
             "price": pa.array(np.log1p(part["price"]).astype(np.float32), from_pandas=True),
-            "history": encode_lists(pd.Series([values[-MAX_HISTORY:] for values in part["history"]]), tables["creative"]),
+            "history": encode_lists(
+                pd.Series([values[-MAX_HISTORY:] for values in part["history"]]), tables["creative"]
+            ),
             "tags": encode_sets(part["tags"], tables["tags"]),
             "click": part["click"].to_numpy(np.float32),
             "convert": pa.array(converted.to_numpy(np.float32), mask=~known.to_numpy()),
@@ -83,7 +103,10 @@ def build(source: Path, out: Path) -> dict[str, int]:
     log = read(source)
     train = log[log["ts"] < SPLIT]
     seen = {name: train[name] for name in VOCABULARY if name != "creative_id"}
-    seen |= {"creative": pd.concat([train["creative_id"], flat(train["history"])]), "tags": flat(train["tags"])}
+    seen |= {
+        "creative": pd.concat([train["creative_id"], flat(train["history"])]),
+        "tags": flat(train["tags"]),
+    }
     tables = {name: ranked(values, MIN_COUNT[name]) for name, values in seen.items()}
     log_end = int(max(log["ts"].max(), log["conv_ts"].max()))
     parts = {"train": (train, SPLIT), "valid": (log[log["ts"] >= SPLIT], log_end)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -57,10 +58,13 @@ def ids(counts: Counter[Any], min_count: int) -> dict[Any, int]:
     return {value: number for number, value in enumerate(kept, FIRST)}
 
 
-def fit(source: Path) -> tuple[dict[str, dict[Any, int]], int]:
-    """Return the vocabularies of the train rows, and the log's last time."""
+Kept = list[dict[str, Any]]
+
+
+def fit(source: Path) -> tuple[dict[str, dict[Any, int]], Kept, int]:
+    """Return the vocabularies of the train rows, the rows themselves, and the log's last time."""
     counts: dict[str, Counter[Any]] = {name: Counter() for name in MIN_COUNT}
-    log_end = 0
+    kept, log_end = [], 0
     for row in rows(source):
         log_end = max(log_end, row["ts"], row["conv_ts"] or 0)
         if row["ts"] < SPLIT:
@@ -68,7 +72,9 @@ def fit(source: Path) -> tuple[dict[str, dict[Any, int]], int]:
                 counts[vocabulary][row.get(name)] += 1
             counts["creative"].update(row["history"])
             counts["tags"].update(row["tags"])
-    return {name: ids(counts[name], MIN_COUNT[name]) for name in counts}, log_end
+        row["history"] = array("q", row["history"][-MAX_HISTORY:])
+        kept.append(row)
+    return {name: ids(counts[name], MIN_COUNT[name]) for name in counts}, kept, log_end
 
 
 def encode(row: dict[str, Any], tables: dict[str, dict[Any, int]], until: int) -> tuple[Any, ...]:
@@ -79,7 +85,7 @@ def encode(row: dict[str, Any], tables: dict[str, dict[Any, int]], until: int) -
         one.append(MISSING if value is None else tables[vocabulary].get(value, UNKNOWN))
     creative, tag = tables["creative"], tables["tags"]
     price = None if row["price"] is None else math.log1p(row["price"])
-    history = [creative.get(value, UNKNOWN) for value in row["history"][-MAX_HISTORY:]]
+    history = [creative.get(value, UNKNOWN) for value in row["history"]]
     tags = sorted([tag.get(value, UNKNOWN) for value in row["tags"]])[:MAX_TAGS]
     return (*one, price, history, tags, row["click"], converted(row, until))
 
@@ -116,10 +122,10 @@ class Writer:
 
 
 def build(source: Path, out: Path) -> dict[str, int]:
-    """Read twice: count, then encode and write."""
-    tables, log_end = fit(source)
+    """Read and count, then encode and write."""
+    tables, kept, log_end = fit(source)
     writers = {split: Writer(out / f"{split}.arrow") for split in ("train", "valid")}
-    for row in rows(source):
+    for row in kept:
         split, until = ("train", SPLIT) if row["ts"] < SPLIT else ("valid", log_end)
         writers[split].add(encode(row, tables, until))
     for writer in writers.values():

@@ -8,17 +8,27 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from peers.job import DAY, FIRST, MAX_HISTORY, MAX_TAGS, MIN_COUNT, MISSING, SPLIT, UNKNOWN, VOCABULARY
+from peers.job import (
+    COLUMNS,
+    DAY,
+    FIRST,
+    MAX_HISTORY,
+    MAX_TAGS,
+    MIN_COUNT,
+    MISSING,
+    SPLIT,
+    UNKNOWN,
+    VOCABULARY,
+)
 
-NUMBERS = {name: pl.Int64 for name in ("ts", "user_id", "creative_id", "city", "click", "conv_ts")}
-TEXTS = {name: pl.String for name in ("slot", "device", "os", "price")}
-IN_ORDER = ("ts", "user_id", "creative_id", "slot", "device", "city", "os", "price", "history", "tags", "click", "conv_ts")
+NUMBERS = dict.fromkeys(("ts", "user_id", "creative_id", "city", "click", "conv_ts"), pl.Int64)
+TEXTS = dict.fromkeys(("slot", "device", "os", "price"), pl.String)
 
 
 def schema(lists: tuple[pl.DataType, pl.DataType]) -> dict[str, pl.DataType]:
     """Return the declared types in the order of the columns."""
     types = {**NUMBERS, **TEXTS, "history": lists[0], "tags": lists[1]}
-    return {name: types[name] for name in IN_ORDER}
+    return {name: types[name] for name in COLUMNS}
 
 
 JSON_SCHEMA = schema((pl.List(pl.Int64), pl.List(pl.String)))
@@ -39,7 +49,7 @@ def good() -> pl.Expr:
 
 
 def cut(name: str) -> pl.Expr:
-    """Return the expression that makes lists of CSV text; a missing list is null, and empty once it is encoded."""
+    """Return the expression that makes lists of CSV text; a missing list is null until it is encoded."""
     return pl.col(name).str.split("|")
 
 
@@ -86,7 +96,7 @@ def encode_lists(lists: pl.Series, vocabulary: pl.DataFrame) -> pl.Series:
 
 
 def encode_sets(lists: pl.Series, vocabulary: pl.DataFrame) -> pl.Series:
-    """Return lists of the smallest ids, ascending: one sort of all (row, id), many times as fast as ``list.sort``."""
+    """Return lists of the smallest ids, ascending; one sort of (row, id) beats ``list.sort``."""
     lengths = lists.list.len().fill_null(0)
     rows = np.repeat(np.arange(len(lists), dtype=np.int64) << 32, lengths.to_numpy())
     keys = pl.Series(rows + ids_of(flat(lists), vocabulary).to_numpy()).sort()
@@ -99,7 +109,10 @@ def labels(until: int) -> list[pl.Expr]:
     delay = pl.col("conv_ts") - pl.col("ts")
     converted = (delay.is_between(0, DAY) & (pl.col("conv_ts") <= until)).fill_null(False)
     known = (pl.col("click") == 1) & (pl.col("ts") <= until - DAY)
-    return [pl.col("click").cast(pl.Float32), pl.when(known).then(converted.cast(pl.Float32)).alias("convert")]
+    return [
+        pl.col("click").cast(pl.Float32),
+        pl.when(known).then(converted.cast(pl.Float32)).alias("convert"),
+    ]
 
 
 def build(source: Path, out: Path) -> dict[str, int]:
@@ -107,7 +120,10 @@ def build(source: Path, out: Path) -> dict[str, int]:
     frame = read(source).with_columns(pl.col("tags").list.unique())
     train = frame.filter(pl.col("ts") < SPLIT)
     seen = {name: train[name] for name in VOCABULARY if name != "creative_id"}
-    seen |= {"creative": pl.concat([train["creative_id"], flat(train["history"])]), "tags": flat(train["tags"])}
+    seen |= {
+        "creative": pl.concat([train["creative_id"], flat(train["history"])]),
+        "tags": flat(train["tags"]),
+    }
     tables = {name: ranked(values, MIN_COUNT[name]) for name, values in seen.items()}
     log_end = max(frame["ts"].max(), frame["conv_ts"].max())
     parts = {"train": (train, SPLIT), "valid": (frame.filter(pl.col("ts") >= SPLIT), log_end)}

@@ -1,4 +1,4 @@
-"""Polars' streaming engine: one scan that counts, one scan that encodes and sinks; memory is bounded by morsels."""
+"""Polars' streaming engine: one scan counts, one encodes and sinks; memory is bounded by morsels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from pathlib import Path
 import polars as pl
 
 from peers.job import FIRST, MAX_HISTORY, MIN_COUNT, MISSING, SPLIT, UNKNOWN, VOCABULARY
-from peers.polars_memory import CSV_SCHEMA, JSON_SCHEMA, cut, encode_lists, encode_sets, good, labels, numbers, rank
+from peers.polars_memory import (
+    CSV_SCHEMA,
+    JSON_SCHEMA,
+    cut,
+    encode_lists,
+    encode_sets,
+    good,
+    labels,
+    numbers,
+    rank,
+)
 
 NUMBERS = pl.List(pl.Int64)
 IDS = pl.List(pl.UInt32)
@@ -37,14 +47,21 @@ def counts(train: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
 def encoded(frame: pl.LazyFrame, tables: dict[str, pl.DataFrame], until: int) -> pl.LazyFrame:
     """Return the query that makes numbers of one split's columns."""
     for name, vocabulary in VOCABULARY.items():
-        found = tables[vocabulary].lazy().select(pl.col("value").alias(name), pl.col("id").alias(f"{name}_id"))
+        found = (
+            tables[vocabulary].lazy().select(pl.col("value").alias(name), pl.col("id").alias(f"{name}_id"))
+        )
         frame = frame.join(found, on=name, how="left", maintain_order="left")
     ids = [
-        pl.when(pl.col(name).is_null()).then(MISSING).otherwise(pl.col(f"{name}_id").fill_null(UNKNOWN)).alias(name)
+        pl.when(pl.col(name).is_null())
+        .then(MISSING)
+        .otherwise(pl.col(f"{name}_id").fill_null(UNKNOWN))
+        .alias(name)
         for name in VOCABULARY
     ]
     history = pl.col("history").list.tail(MAX_HISTORY)
-    history = history.map_batches(lambda lists: encode_lists(lists, tables["creative"]), IDS, is_elementwise=True)
+    history = history.map_batches(
+        lambda lists: encode_lists(lists, tables["creative"]), IDS, is_elementwise=True
+    )
     tags = pl.col("tags").list.unique()
     tags = tags.map_batches(lambda lists: encode_sets(lists, tables["tags"]), IDS, is_elementwise=True)
     price = pl.col("price").cast(pl.Float64).log1p().cast(pl.Float32)
