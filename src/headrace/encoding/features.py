@@ -108,11 +108,15 @@ def _codes(context: Context, place: Place) -> tuple[NDArray[np.int64], NDArray[n
 
 def _ids_by_code(context: Context, place: Place) -> tuple[NDArray[Any], Vocabulary]:
     """Return the id of each code of a column, in the dtype of the store, that of a missing value last."""
-    name, _ = context.spec.vocabulary_of(context.name)
-    vocabulary = context.fitted.vocabularies[name]
+    vocabulary = context.fitted.vocabularies[vocabulary_name(context.spec, context.name)]
     ids = context.rows.ids(place, vocabulary, id_dtype(len(vocabulary)))
     feature = context.spec.features[context.name]
     return np.append(ids, ids.dtype.type(null_id(feature, vocabulary))), vocabulary
+
+
+def vocabulary_name(spec: Spec, name: str) -> str:
+    """Return the name of the vocabulary that a feature's ids come from: a shared one, or its own."""
+    return getattr(spec.features[name], "vocabulary", None) or name
 
 
 def null_id(feature: Feature, vocabulary: Vocabulary) -> int:
