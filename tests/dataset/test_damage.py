@@ -117,7 +117,7 @@ def test_files_of_two_stores_do_not_mix(store: Path) -> None:
     """The index of another vocabulary beside a table."""
     hr.Vocabulary.fit(["p", "q", "r"]).save(store / "other.arrow")
     shutil.copy(store / "other.index.arrow", store / "vocabularies" / "x.index.arrow")
-    with pytest.raises(StoreError, match=r"not a saved vocabulary \.its index"):
+    with pytest.raises(StoreError, match=r"not a saved vocabulary \(its index"):
         use(store)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from headrace.building.twins import number_twins
 from headrace.building.writing import write_shards
 from headrace.dataset.fitted import fitted_details, fitted_files, save_fitted
 from headrace.dataset.layout import WORK, safe_name, vocabulary_file
-from headrace.dataset.manifest import MANIFEST_NAME, Manifest, read_manifest
+from headrace.dataset.manifest import MANIFEST_NAME, Manifest, read_manifest, write_manifest
 from headrace.dataset.shard import FileEntry
 from headrace.dataset.splits import DatasetDict, load_from_disk
 from headrace.encoding.rows import Rows
@@ -164,8 +164,15 @@ class _Build:
             self.before = self._manifest()
             reasons = self.reasons()
             if not reasons and self.before is not None:
+                self._renew_descriptions(self.before)
                 return BuildReport(False, (), self.before.details["rows"])
             return BuildReport(True, tuple(reasons), self._build())
+
+    def _renew_descriptions(self, manifest: Manifest) -> None:
+        """Write new descriptions, which change no shard, into the manifest of a store that is up to date."""
+        declared = self.spec.to_dict()
+        if manifest.details["spec"] != declared:
+            write_manifest(self.out, replace(manifest, details={**manifest.details, "spec": declared}))
 
     def _build(self) -> dict[str, Any]:
         rowset = self._rowset()
