@@ -154,6 +154,10 @@ def test_an_id_that_does_not_fit_is_an_error_and_publishes_nothing(tmp_path: Pat
         tokenize(["a"], letters, out, split={"valid": 0.7, "test": 0.7})
     with pytest.raises(TextError, match="cannot name a folder"):
         tokenize(["a"], letters, out, split={"../valid": 0.7})
+    with pytest.raises(TextError, match="failed on 'oops': ZeroDivisionError"):
+        tokenize(["fine", "oops"], lambda text: [1 // (text != "oops")], out)
+    with pytest.raises(TextError, match="expected a flat list of ids"):
+        tokenize(["a"], lambda _: [[1]], out)
     with pytest.raises(TextError, match="id -1"):
         tokenize(["a"], lambda _: [-1], out)
     assert not list(out.glob("**/*.arrow"))
@@ -176,6 +180,8 @@ def test_splits_go_by_content_wherever_a_document_stands(tmp_path: Path) -> None
     assert {name: {bytes(ids) for ids in again[name]["input_ids"]} for name in again} == sets
     with pytest.raises(TextError, match="no split was named"):
         Windows(tmp_path / "a", 4)
+    with pytest.raises(TextError, match="has the splits train, valid, test; take one"):
+        Windows(splits, 4)
     assert len(Tokens.open(tmp_path / "a", "valid")) == splits.num_rows["valid"]
 
 

@@ -18,6 +18,7 @@ from headrace.text.tokenizer import Encoded
 from headrace.text.tokens import Special
 
 _IDS = "input_ids"
+_SHOWN = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class CallableTokenizer:
     def encode(self, texts: Sequence[Any], with_ends: bool) -> Encoded:
         """Call the function for each text, in ``threads`` threads."""
         with ThreadPoolExecutor(self.threads) as pool:
-            found = list(pool.map(self.function, texts))
+            found = list(pool.map(self._call, texts))
         if found and isinstance(found[0], Mapping):
             return self._from_mappings(found, with_ends)
         if with_ends:
@@ -72,6 +73,14 @@ class CallableTokenizer:
                 "input_ids and offsets, a pair (begin, end) of characters a token."
             )
         return Encoded([self._integers(row) for row in found])
+
+    def _call(self, text: Any) -> Any:
+        try:
+            return self.function(text)
+        except Exception as error:
+            shown = repr(text)
+            start = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+            raise TextError(f"{self.name} failed on {start}: {type(error).__name__}: {error}") from error
 
     def _from_mappings(self, found: Sequence[Mapping[str, Any]], with_ends: bool) -> Encoded:
         names = [name for name in found[0] if name not in (_IDS, "offsets")]

@@ -291,6 +291,10 @@ def as_tokens(tokens: Any) -> Tokens:
         return Tokens.open(tokens)
     if hasattr(tokens, "column_names"):
         return tokens_of_dataset(tokens)
+    if isinstance(tokens, Mapping):
+        raise TextError(
+            f"tokens: {type(tokens).__name__} has the splits {', '.join(map(str, tokens))}; take one of them."
+        )
     if isinstance(tokens, Sequence):
         return Tokens.from_documents(tokens)
     raise TextError(
