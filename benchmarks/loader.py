@@ -91,6 +91,39 @@ def headrace(folder: Path, id_dtype: str = "int64", threads: int = 2, shuffle: A
     yield from Loader(space, batch_size=BATCH, shuffle=shuffle, seed=SEED, output="torch", threads=threads)
 
 
+READ_WORDS, WRITTEN_WORDS = 19, 64
+"""8-byte words of a row that are read (scalars, number, offsets, about 30 ids) and written (with mask)."""
+
+
+def machine_limit(folder: Path) -> Batches:
+    """Random rows of as many bytes, copied by the plainest kernel on two threads into memory that is at hand."""
+    import numba
+
+    from headrace.loading.prefetch import Prefetcher
+
+    @numba.njit(nogil=True)
+    def copy(source: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
+        for i in range(index.size):
+            for j in range(READ_WORDS):
+                out[i, j] = source[index[i], j]
+            for j in range(READ_WORDS, WRITTEN_WORDS):
+                out[i, j] = 0
+
+    source = np.ones((len(column(folder, "price")), READ_WORDS), np.int64)
+    indices = list(shuffled(folder))
+    outs = [np.empty((BATCH, WRITTEN_WORDS), np.int64) for _ in range(32)]
+    copy(source, indices[0][:1], outs[0])
+
+    def make(step: int) -> dict[str, Any]:
+        index = indices[step % len(indices)]
+        copy(source, index, outs[step % len(outs)])
+        return {"history": index}
+
+    prefetcher = Prefetcher(make, 1 << 40, threads=2, ahead=4)
+    while True:
+        yield prefetcher.take()
+
+
 # What is written by hand
 
 
@@ -373,6 +406,7 @@ CONTENDERS: dict[str, tuple[str, Contender]] = {
     "headrace, 2 threads, int32": ("numba", lambda folder: headrace(folder, "int32")),
     "headrace, 1 thread, int64": ("numba", lambda folder: headrace(folder, threads=1)),
     "headrace, 2 threads, block order": ("numba", lambda folder: headrace(folder, shuffle="block")),
+    "the machine: random rows, 2 threads": ("numba", machine_limit),
     "NumPy, padded on disk": ("numpy", numpy_padded),
     "NumPy, ragged": ("numpy", numpy_ragged),
     "torch tensors in memory, int64": ("torch", torch_memory),
