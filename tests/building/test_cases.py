@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headrace as hr
-from headrace.errors import VocabularyError
+from headrace.errors import SpecError, VocabularyError
 from headrace.sources.quarantine import read_quarantine
 
 FORMATS = ["csv", "tsv", "jsonl", "parquet", "arrow"]
@@ -301,6 +301,15 @@ def test_a_history_that_knows_the_future_is_a_bad_row(built: Any, times: Any, re
     (bad,) = quarantined(splits)
     assert (bad.line, bad.reason) == (1, reason)
     assert splits.num_rows == {"train": 1}
+
+
+def test_a_history_of_a_joined_table_cannot_be_checked_and_is_refused(built: Any, log: Any) -> None:
+    users = {"files": log([{"u": 1, "h": ["a"], "ht": [50]}], "users.jsonl"), "key": "u"}
+    feature = {"kind": "sequence", "column": "user.h", "time": "user.ht", "max_length": 2}
+    options = {"tables": {"user": users}, "features": {"h": feature}}
+    with pytest.raises(SpecError, match=r"features\.h\.time: is a column of \[tables\.user\]"):
+        built([{"u": 1, "ts": 10}], time={"column": "ts"}, **options)
+    assert built([{"u": 1}], **options)["train"]["h"] == [[3]]
 
 
 # -- Known-at join and delayed labels ------------------------------------------------------------

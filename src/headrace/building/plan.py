@@ -51,9 +51,11 @@ def parse_plans(spec: Spec, *, labels: bool = True, split: bool = True) -> list[
         split: Whether the column that the split goes by is read too.
 
     Raises:
-        SpecError: One column is asked to be one value and a list, or a history is to be made from events.
+        SpecError: One column is asked to be one value and a list, a history is to be made from events, or
+            one of a joined table could be later than the row.
     """
     _refuse_events(spec)
+    _refuse_unchecked_histories(spec)
     needed: dict[str | None, dict[Reading, str]] = {None: {}}
     for name, table in spec.tables.items():
         needed[name] = {Ids(table.key): f"tables.{name}.key"}
@@ -82,5 +84,21 @@ def _refuse_events(spec: Spec) -> None:
                     ("features", name, "from"),
                     "a build makes no histories from events; only a list in the row itself is a sequence. "
                     "Write each row's history into a column of the log, and name it with 'column'.",
+                )
+            )
+
+
+def _refuse_unchecked_histories(spec: Spec) -> None:
+    """Refuse times of a history that come with a joined table: they are parsed before a row is known."""
+    for name, feature in spec.features.items():
+        if not isinstance(feature, Sequence) or feature.time is None or spec.time is None:
+            continue
+        table = spec.table_of(feature.time).table
+        if table is not None:
+            raise SpecError(
+                spec.message(
+                    ("features", name, "time"),
+                    f"is a column of [tables.{table}]: whether its times are before the time of each row that it "
+                    "is joined to is not checked. Write the history and its times into the rows.",
                 )
             )
