@@ -306,10 +306,11 @@ def test_a_history_that_knows_the_future_is_a_bad_row(built: Any, times: Any, re
 def test_a_history_of_a_joined_table_cannot_be_checked_and_is_refused(built: Any, log: Any) -> None:
     users = {"files": log([{"u": 1, "h": ["a"], "ht": [50]}], "users.jsonl"), "key": "u"}
     feature = {"kind": "sequence", "column": "user.h", "time": "user.ht", "max_length": 2}
-    options = {"tables": {"user": users}, "features": {"h": feature}}
+    rows, options = [{"u": 1, "ts": 10}], {"tables": {"user": users}, "time": {"column": "ts"}}
     with pytest.raises(SpecError, match=r"features\.h\.time: is a column of \[tables\.user\]"):
-        built([{"u": 1, "ts": 10}], time={"column": "ts"}, **options)
-    assert built([{"u": 1}], **options)["train"]["h"] == [[3]]
+        built(rows, features={"h": feature}, **options)
+    del feature["time"]
+    assert built(rows, features={"h": feature}, **options)["train"]["h"] == [[3]]
 
 
 # -- Known-at join and delayed labels ------------------------------------------------------------

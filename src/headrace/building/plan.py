@@ -91,14 +91,14 @@ def _refuse_events(spec: Spec) -> None:
 def _refuse_unchecked_histories(spec: Spec) -> None:
     """Refuse times of a history that come with a joined table: they are parsed before a row is known."""
     for name, feature in spec.features.items():
-        if not isinstance(feature, Sequence) or feature.time is None or spec.time is None:
+        if not isinstance(feature, Sequence) or feature.time is None:
             continue
         table = spec.table_of(feature.time).table
         if table is not None:
             raise SpecError(
                 spec.message(
                     ("features", name, "time"),
-                    f"is a column of [tables.{table}]: whether its times are before the time of each row that it "
-                    "is joined to is not checked. Write the history and its times into the rows.",
+                    f"is a column of [tables.{table}]: whether its times are before those of the rows that it is "
+                    "joined to is not checked. Write the history and its times into the rows.",
                 )
             )
