@@ -105,6 +105,26 @@ def test_a_batch_of_several_lengths_holds_one() -> None:
         windows.loader(batch_size=8, shuffle=False)
 
 
+@pytest.mark.parametrize("last", ["keep", "pad"])
+@pytest.mark.parametrize("how", [{"window": [8, 16, 32]}, {"window": 8, "separate_documents": True}])
+def test_orders_of_their_own_hold_on_several_ranks(how: dict[str, Any], last: str) -> None:
+    windows = Windows(TOKENS, outputs=OUTPUTS, **how)
+    whole = [
+        sorted(zip(batch["document"].tolist(), batch["start"].tolist(), strict=True))
+        for batch in windows.loader(batch_size=9, seed=2)
+    ]
+    loaders = [windows.loader(batch_size=3, seed=2, rank=rank, world_size=3, last=last) for rank in range(3)]
+    for right, parts in zip(whole, zip(*loaders, strict=True), strict=True):
+        found = [
+            (int(d), int(s))
+            for part in parts
+            for d, s in zip(part["document"], part["start"], strict=True)
+            if d >= 0
+        ]
+        assert sorted(found) == right
+        assert len({part["input_ids"].shape[1] for part in parts if (part["document"] >= 0).any()}) == 1
+
+
 def test_a_token_budget_counts_whole_rows() -> None:
     windows = Windows(TOKENS, 16, outputs=OUTPUTS)
     shapes = [batch["input_ids"].shape for batch in windows.loader(max_tokens=64, shuffle="global")]

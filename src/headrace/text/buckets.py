@@ -33,7 +33,11 @@ class BucketedCut:
         return np.searchsorted(self.bounds, indices, side="right") - 1
 
     def width(self, indices: Integers) -> int:
-        """Return the tokens in the longest of the rows; of the shortest window where there are none."""
+        """Return the tokens in the longest of the rows.
+
+        Where there are none it is those of the shortest window: a rank that gets no sample of a
+        last, incomplete batch may see another width than the others.
+        """
         present = np.unique(self.buckets(indices)).tolist()
         return max((self.cuts[bucket].width(indices) for bucket in present), default=self._shortest)
 

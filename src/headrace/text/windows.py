@@ -63,7 +63,8 @@ class Windows:
         tokens: ``Tokens``, a folder of a token store, a ``Dataset`` with a column ``input_ids``,
             or a list of lists of ids.
         window: Tokens in a row, W; or several lengths, each cutting all documents, one bucket a length.
-        stride: Tokens from one start to the next, S in ``[1, W]``; None: W. Or a ``DynamicStride``.
+        stride: Tokens from one start to the next, S in ``[1, W]``; None: W. Or a ``DynamicStride``. Of
+            several window lengths: one for all, or one for each.
         pack: False: every document is a stream of its own. ``"concat"``: all documents are one stream.
             ``"best_fit"``: documents are cut into pieces of W, and the pieces are placed so that few
             rows are needed.
@@ -102,7 +103,7 @@ class Windows:
         self,
         tokens: Any,
         window: int | Sequence[int],
-        stride: int | DynamicStride | None = None,
+        stride: int | DynamicStride | Sequence[int | DynamicStride | None] | None = None,
         pack: Pack = False,
         tail: Tail = "pad",
         min_remainder: int = 0,
