@@ -96,7 +96,7 @@ READ_WORDS, WRITTEN_WORDS = 19, 64
 
 
 def machine_limit(folder: Path) -> Batches:
-    """Random rows of as many bytes, copied by the plainest kernel on two threads into memory that is at hand."""
+    """Random rows of as many bytes, copied by the plainest kernel on two threads into memory at hand."""
     import numba
 
     from headrace.loading.prefetch import Prefetcher
