@@ -8,7 +8,7 @@ import pytest
 
 from headrace.errors import TextError
 from headrace.text import MLM, Tokens, Windows, tokenize
-from headrace.text.rendering import decoder_of, render_windows, to_html, to_terminal
+from headrace.text.rendering import decoder_of, render_store, render_windows, to_html, to_terminal
 
 WORDS = ["<pad>", "the", "cat", "sat", "<b>on</b>", "a", "mat"]
 
@@ -69,5 +69,8 @@ def test_a_store_decodes_itself(tmp_path: Path, shared_data: Path) -> None:
     tokenize(["A whale 鲸.\nNext"], shared_data / "tokenizers" / "gpt2", tmp_path / "store")
     (row,) = render_windows(Windows(tmp_path / "store", 16))
     assert row.pieces[0].text + row.pieces[1].text == "A whale 鲸.\nNext"
+    assert render_store(tmp_path / "store", window=16) == [row]
+    with pytest.raises(TextError, match="Did you mean 'train'"):
+        render_store(tmp_path / "store", "trian")
     assert "鲸.⏎Next" in to_terminal([row]).plain
     assert decoder_of(Tokens.from_documents([[1]]))([1, 2]) == "1 2 "

@@ -6,16 +6,19 @@ import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.text import Text
 
+from headrace.dataset.manifest import read_manifest
 from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
 from headrace.order.permutation import Permutation
 from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS
+from headrace.text.splitting import TRAIN
 from headrace.text.tokenizer import as_tokenizer
 from headrace.text.tokens import Tokens
 from headrace.text.windows import Windows
@@ -86,6 +89,32 @@ def render_windows(
     return [
         _row(batch, row, int(indices[row]), int(seen[row]), text_of, is_masked) for row in range(indices.size)
     ]
+
+
+def render_store(
+    folder: str | Path,
+    split: str | None = None,
+    *,
+    window: int = 128,
+    numbers: Sequence[int] | int = 3,
+    seed: int = 0,
+) -> list[RenderedRow]:
+    """Return windows of a token store, decoded: what ``headrace show`` prints of one.
+
+    Args:
+        folder: What ``tokenize`` wrote.
+        split: Which split; None: ``train``, else the only one.
+        window: Tokens in a window.
+        numbers: Which windows, or how many.
+        seed: Draws which, when ``numbers`` says how many.
+
+    Raises:
+        StoreError: The folder is no store.
+        TextError: It holds no tokens, or no such split or window.
+    """
+    splits = read_manifest(Path(folder)).splits
+    name = TRAIN if split is None and TRAIN in splits else split
+    return render_windows(Windows(Tokens.open(folder, name), window), numbers, seed=seed)
 
 
 def decoder_of(tokens: Tokens) -> Decode:
