@@ -98,7 +98,7 @@ def _refuse_unchecked_histories(spec: Spec) -> None:
             raise SpecError(
                 spec.message(
                     ("features", name, "time"),
-                    f"is a column of [tables.{table}]: nothing checks that its times are before the row's own. "
+                    f"is a column of [tables.{table}]: nothing checks that they are before the row's own. "
                     "Write the history and its times into the rows.",
                 )
             )
