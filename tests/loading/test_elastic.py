@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace.errors import LoaderError, StateError
 from headrace.loading import Loader
 from headrace.order import Block, ClassBalanced, LengthBucketed, Permutation, Weighted
-from headrace.testing import Counting
+from headrace.testing import Counting, LoaderShape, loader_shapes, positions_of
 
 WORLD_SIZES = (1, 2, 3, 4, 6, 8, 12, 64)
 GLOBAL_BATCH = 192
@@ -209,6 +209,7 @@ def test_state_is_a_few_numbers_and_names() -> None:
     next(iter(loader))
     assert loader.state_dict() == {
         "version": 1,
+        "dataset": "counting-100",
         "space": "counting-100",
         "parameters": {},
         "order": {"kind": "global"},
@@ -223,8 +224,8 @@ def test_state_is_a_few_numbers_and_names() -> None:
     [
         (Counting(100), {"seed": 8}, r"state is of seed 7, this loader has seed 8.*loader\(seed=7\)"),
         (Counting(100), {"shuffle": False}, "order kind='global', this loader has kind='sequential'"),
-        (Counting(100, "other"), {}, "state is of the data counting-100, this loader reads other-100"),
-        (Counting(99), {}, "counting-100, this loader reads counting-99"),
+        (Counting(100, "other"), {}, "state is of dataset counting-100, this loader has dataset other-100"),
+        (Counting(99), {}, "counting-100, this loader has dataset counting-99"),
     ],
 )
 def test_a_state_of_something_else_is_refused_with_the_difference(space, options, message: str) -> None:
@@ -253,8 +254,39 @@ def test_a_damaged_state_is_refused(change, message: str) -> None:
     loader = Loader(Counting(100), batch_size=10)
     with pytest.raises(StateError, match=message):
         loader.load_state_dict({**loader.state_dict(), **change})
-    with pytest.raises(StateError, match="no loader state: version, space"):
+    with pytest.raises(StateError, match="no loader state: version, dataset, space"):
         loader.load_state_dict({"model": 1})
+
+
+def test_another_selection_of_the_same_dataset_is_refused() -> None:
+    from headrace.loading import Rows, Scalar
+
+    rows = Rows([Scalar("a", [np.zeros(4, np.uint8)])], [4], "data")
+    state = Loader(rows.select([0, 1]), batch_size=1).state_dict()
+    with pytest.raises(
+        StateError, match=r"state is of space data-\w+, this loader has space data-\w+.*same selection"
+    ):
+        Loader(rows.select([1, 2]), batch_size=1).load_state_dict(state)
+
+
+@settings(deadline=None, max_examples=60)
+@given(shape=loader_shapes(), shuffle=st.sampled_from([False, "global", "block"]))
+def test_a_global_batch_is_its_positions(shape: LoaderShape, shuffle) -> None:
+    ranks = [
+        Loader(
+            Counting(shape.size),
+            global_batch_size=shape.global_batch_size,
+            shuffle=shuffle,
+            rank=rank,
+            world_size=shape.world_size,
+            last=shape.last,
+            threads=0,
+        )
+        for rank in range(shape.world_size)
+    ]
+    for step, parts in enumerate(zip(*ranks, strict=True)):
+        keys = np.concatenate([part["key"][part.get("valid", slice(None))] for part in parts])
+        np.testing.assert_array_equal(keys, positions_of(step, shape))
 
 
 def test_another_layout_is_refused_by_name() -> None:

@@ -132,6 +132,22 @@ def test_interpreter_exit_with_a_live_iterator() -> None:
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "done\n", "")
 
 
+def test_a_fork_with_a_live_iterator_ends() -> None:
+    code = (
+        "import os\nfrom headrace.loading import Loader\nfrom headrace.testing import Counting\n"
+        "iterator = iter(Loader(Counting(1 << 40), batch_size=1000, threads=4))\n"
+        "for _ in range(20):\n"
+        "    next(iterator)\n"
+        "    if (child := os.fork()) == 0:\n"
+        "        del iterator\n"
+        "        raise SystemExit(0)\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n"
+        "print('done')\n"
+    )
+    finished = run(code)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "done\n", "")
+
+
 def test_ctrl_c_ends_a_loop_that_waits() -> None:
     code = (
         "import threading, time\nfrom headrace.loading import Loader\nfrom headrace.testing import Counting\n"

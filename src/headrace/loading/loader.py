@@ -180,6 +180,7 @@ class Loader:
         elif getattr(self.sampler, "planned", False):
             order["global_batch"] = self._budget.samples
         return {
+            "dataset": getattr(self.space, "data_fingerprint", self.space.fingerprint),
             "space": self.space.fingerprint,
             "parameters": dict(getattr(self.space, "parameters", {})),
             "order": order,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -43,6 +44,7 @@ class Prefetcher:
         self._claimed = 0
         self._taken = 0
         self._closed = False
+        self._process = os.getpid()
         self._ready: dict[int, list[Any]] = {}
         self._own: deque[Any] = deque()
         self._changed = threading.Condition()
@@ -68,6 +70,8 @@ class Prefetcher:
 
     def close(self) -> None:
         """Stop the threads, wait for them, and forget what was made. May be called more than once."""
+        if os.getpid() != self._process:
+            return  # a fork has this object, but not its threads, and perhaps a lock that nobody will open
         with self._changed:
             self._closed = True
             self._ready.clear()

@@ -97,6 +97,11 @@ class Rows:
         return f"{self._data_fingerprint}-{digest(self._selection)}"
 
     @property
+    def data_fingerprint(self) -> str:
+        """Stands for the data, whatever is selected of it."""
+        return self._data_fingerprint
+
+    @property
     def parameters(self) -> Mapping[str, str]:
         """What changes the shape of a batch: named when a state of another layout is refused."""
         return {"layout": str(self._arguments["layout"]), "pad_to": str(self._arguments["pad_to"])}

@@ -8,6 +8,7 @@ A space or its epochs may offer more, and the ``Loader`` takes it where it is th
 
     epoch.gather_into(indices, keys, allocate)   gather in arrays of the caller's (a pool)
     epoch.will_read(ranges)   int64 [ranges, 2]: samples that will be asked for soon, in read order
+    space.data_fingerprint   str: the fingerprint of the data alone, without what the space makes of it
     space.parameters     Mapping[str, str]: what a state of another layout is refused by, by name
     space.jagged         Mapping[str, str]: arrays whose first dimension is a sum of lengths, and
                          the name of those lengths

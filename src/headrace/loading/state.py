@@ -10,7 +10,7 @@ from headrace.errors import StateError
 STATE_VERSION = 1
 State: TypeAlias = dict[str, Any]
 
-_FIELDS = ("version", "space", "parameters", "order", "seed", "epoch", "position")
+_FIELDS = ("version", "dataset", "space", "parameters", "order", "seed", "epoch", "position")
 
 
 def make_state(identity: Mapping[str, Any], epoch: int, position: int) -> State:
@@ -41,11 +41,11 @@ def check_state(state: Mapping[str, Any], identity: Mapping[str, Any]) -> tuple[
     _check_equal("seed", state["seed"], identity["seed"], "the order differs. Load it with loader(seed={})")
     _check_mapping("order", state["order"], identity["order"])
     _check_mapping("layout", state["parameters"], identity["parameters"])
-    if state["space"] != identity["space"]:
-        raise StateError(
-            f"state is of the data {state['space']}, this loader reads {identity['space']}: the samples "
-            "differ. Load it with the dataset that it was saved with, or start without a state."
-        )
+    _check_equal(
+        "dataset", state["dataset"], identity["dataset"], "the samples differ. Load it with that dataset"
+    )
+    selection = "the samples differ. Load it with the same selection and parameters of the space"
+    _check_equal("space", state["space"], identity["space"], selection)
     return _count(state, "epoch"), _count(state, "position")
 
 
