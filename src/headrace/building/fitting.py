@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headrace.arrays import list_borders, numbers_of, validity
 from headrace.building.rowset import RowSet
+from headrace.dataset.fitted import FITTED_TRANSFORMS
 from headrace.dataset.layout import vocabulary_file
 from headrace.encoding.declared import Place, feature_places, label_places
 from headrace.encoding.features import null_id
@@ -25,8 +26,6 @@ from headrace.parse.readings import Ids, WeightedIds
 from headrace.scratch import IN_MEMORY, Scratch
 from headrace.spec import ClassLabel, Feature, Numeric, Sequence, Spec
 
-_FITTED_TRANSFORMS = ("standardize", "minmax", "bucketize")
-
 
 def fit(
     rowset: RowSet, observed_until: Mapping[str, Mapping[str, int]], scratch: Scratch = IN_MEMORY
@@ -38,7 +37,7 @@ def fit(
         statistics={
             name: _statistics(rowset, feature, place)
             for name, feature in spec.features.items()
-            if isinstance(feature, Numeric) and feature.transform in _FITTED_TRANSFORMS
+            if isinstance(feature, Numeric) and feature.transform in FITTED_TRANSFORMS
             for place in feature_places(spec, feature)
         },
         classes={

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pyarrow as pa
+
 from headrace.dataset.layout import safe_name
 from headrace.dataset.shard import FileEntry
 from headrace.encoding.tables import JoinedTable
 from headrace.errors import StoreError
-from headrace.parse.part import open_part, save_part
+from headrace.parse.part import Part, check_part, open_part, save_part
 from headrace.spec import Spec
 
 TABLES = "tables"
@@ -31,12 +33,19 @@ def load_tables(folder: Path, spec: Spec) -> dict[str, JoinedTable]:
     Raises:
         StoreError: One is missing or damaged.
     """
+    return {
+        name: JoinedTable(name, table.key, _open_table(folder / TABLES / safe_name(name)))
+        for name, table in spec.tables.items()
+    }
+
+
+def _open_table(folder: Path) -> Part:
     try:
-        return {
-            name: JoinedTable(name, table.key, open_part(folder / TABLES / safe_name(name)))
-            for name, table in spec.tables.items()
-        }
-    except (OSError, KeyError, ValueError) as error:
+        part = open_part(folder)
+        check_part(part)
+    except (OSError, LookupError, TypeError, AttributeError, ValueError, pa.ArrowException) as error:
         raise StoreError(
-            f"{folder}: a joined table cannot be read ({error}). Run `headrace verify` on the store."
+            f"{folder}: the joined table cannot be read ({error}). Run `headrace verify` on the store; "
+            "restore the files, or build again."
         ) from None
+    return part

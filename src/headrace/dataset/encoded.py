@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.encoding.shard import FILE, ID, ROW
+from headrace.errors import StoreError
 from headrace.fit.fitted import Fitted
 from headrace.spec import Spec
 
@@ -36,4 +37,9 @@ def names_of_rows(
         names: list[str | None] = table[ID].take(pa.array(rows)).to_pylist()
         return names
     files, places = (table[name].take(pa.array(rows)).to_pylist() for name in (FILE, ROW))
+    if max(files, default=0) >= len(store.file_names):
+        raise StoreError(
+            f"{store.folder}: a row of {store.split} names a file that the manifest does not. "
+            "Run `headrace verify` on the store."
+        )
     return [f"{store.file_names[file]}:{row}" for file, row in zip(files, places, strict=True)]

@@ -11,13 +11,16 @@ import pyarrow as pa
 from headrace.dataset.layout import STATISTICS, vocabulary_file
 from headrace.dataset.manifest import Manifest
 from headrace.dataset.shard import FileEntry, open_shard, write_table
-from headrace.errors import StoreError
+from headrace.errors import HeadraceError, StoreError
 from headrace.fit.fitted import Fitted
 from headrace.fit.saved import index_path
 from headrace.fit.statistics import Statistics
 from headrace.fit.vocabulary import Vocabulary
 from headrace.scratch import IN_MEMORY, Scratch
-from headrace.spec import Spec
+from headrace.spec import Attribution, ClassLabel, Numeric, Spec
+
+FITTED_TRANSFORMS = ("standardize", "minmax", "bucketize")
+"""Transforms of numbers that need statistics."""
 
 _STATISTICS = pa.schema(
     [
@@ -78,18 +81,39 @@ def load_fitted(folder: Path, spec: Spec, manifest: Manifest) -> Fitted:
     try:
         statistics = {row.pop("feature"): _statistics(row) for row in table.to_pylist()}
         details: Mapping[str, Any] = manifest.details["fitted"]
-        return Fitted(
+        fitted = Fitted(
             vocabularies={
                 name: Vocabulary.load(folder / vocabulary_file(name)) for name in spec.vocabulary_specs
             },
             statistics=statistics,
             classes={name: tuple(values) for name, values in details["classes"].items()},
-            observed_until=details["observed_until"],
+            observed_until={
+                name: {split: int(end) for split, end in ends.items()}
+                for name, ends in details["observed_until"].items()
+            },
         )
-    except (KeyError, TypeError) as error:
+        _check(fitted, spec)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, HeadraceError):
+            raise
         raise StoreError(
             f"{folder}: what was fitted cannot be read ({error}). Build the store again."
         ) from None
+    return fitted
+
+
+def _check(fitted: Fitted, spec: Spec) -> None:
+    """Raise ``ValueError`` where something is missing that encoding looks up."""
+    for name, feature in spec.features.items():
+        if isinstance(feature, Numeric) and feature.transform in FITTED_TRANSFORMS:
+            boundaries = fitted.statistics[name].boundaries
+            if len(boundaries) >= (feature.buckets or 1):
+                raise ValueError(f"{name} has {len(boundaries)} boundaries")
+    for name, label in spec.labels.items():
+        if isinstance(label, ClassLabel) and not all(isinstance(one, str) for one in fitted.classes[name]):
+            raise ValueError(f"a class of {name} is no text")
+        if isinstance(label, Attribution) and not fitted.observed_until[name]:
+            raise ValueError(f"up to when {name} was observed is not there")
 
 
 def _statistics(row: dict[str, Any]) -> Statistics:

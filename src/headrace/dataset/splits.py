@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from headrace.dataset.conforming import open_encoded
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.encoded import EncodedStore
 from headrace.dataset.fitted import load_fitted
@@ -52,12 +53,20 @@ class DatasetDict(Mapping[str, Dataset]):
         return f"DatasetDict({self.folder}, {rows})"
 
     def _open(self, split: str) -> Dataset:
-        shards = [open_shard(self.folder / entry.name) for entry in self.manifest.splits[split]]
-        store = None
-        if self.manifest.kind == "rows":
-            files = tuple(entry["name"] for entry in self.manifest.details["sources"]["rows"])
-            store = EncodedStore(self.folder, split, self.spec, self.fitted, files)
-        return Dataset(shards, f"{self.manifest.fingerprint}-{split}", store)
+        entries = self.manifest.splits[split]
+        fingerprint = f"{self.manifest.fingerprint}-{split}"
+        if self.manifest.kind != "rows":
+            return Dataset([open_shard(self.folder / entry.name) for entry in entries], fingerprint)
+        store = EncodedStore(self.folder, split, self.spec, self.fitted, self._source_names())
+        return Dataset(open_encoded(self.folder, entries, self.spec), fingerprint, store)
+
+    def _source_names(self) -> tuple[str, ...]:
+        try:
+            return tuple(str(entry["name"]) for entry in self.manifest.details["sources"]["rows"])
+        except (KeyError, TypeError) as error:
+            raise StoreError(
+                f"{self.folder}: the manifest names no source files ({error!r}). Build the store again."
+            ) from None
 
     @property
     def num_rows(self) -> dict[str, int]:

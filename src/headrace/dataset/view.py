@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.arrays import bytes_of, numbers_of
+from headrace.dataset.conforming import open_encoded
 from headrace.dataset.manifest import read_manifest
-from headrace.dataset.shard import open_shard
 from headrace.loading import columns
 from headrace.loading.columns import Bitmap, Column
 from headrace.loading.rows import IdDtype, Rows
@@ -20,15 +20,6 @@ from headrace.spec import Sequence as SequenceFeature
 from headrace.spec import Set, Spec, Vector, WeightedSet
 
 Batches: TypeAlias = Sequence[pa.RecordBatch]
-
-
-def open_split(folder: Path, split: str) -> list[pa.RecordBatch]:
-    """Memory-map every shard of a split, in row order.
-
-    Raises:
-        StoreError: The folder is no store, or a shard is missing or damaged.
-    """
-    return [open_shard(folder / entry.name) for entry in read_manifest(folder).splits[split]]
 
 
 def encoded_rows(
@@ -67,7 +58,7 @@ def encoded_rows(
 def _open_again(folder: str, split: str, fingerprint: str, options: dict[str, Any]) -> Rows:
     manifest = read_manifest(Path(folder))
     spec = Spec.from_dict(manifest.details["spec"])
-    shards = open_split(Path(folder), split)
+    shards = open_encoded(Path(folder), manifest.splits[split], spec)
     return encoded_rows(spec, shards, fingerprint, store=(Path(folder), split), **options)
 
 

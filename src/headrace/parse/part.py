@@ -22,6 +22,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace import disk
+from headrace.arrays import numbers_of
+from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.checks import Check, check_key
 from headrace.parse.faults import Faults
 from headrace.parse.interner import Interner
@@ -167,6 +169,39 @@ def open_part(folder: Path) -> Part:
         faults=faults,
         bad=bad,
     )
+
+
+def check_part(part: Part) -> None:
+    """Look at every byte of a saved part that may have been damaged since.
+
+    Raises:
+        ValueError: An array is damaged, or a code, a length or the place of a fault does not fit.
+    """
+    for key, column in part.columns.items():
+        column.validate(full=True)
+        if len(column) != len(part):
+            raise ValueError(f"{key}: {len(column)} values for {len(part)} rows")
+    for key, texts in part.dictionaries.items():
+        texts.validate(full=True)
+        if not pa.types.is_large_string(texts.type):
+            raise ValueError(f"{key}: the dictionary is {texts.type}")
+        codes = _codes(part.columns[key])
+        if (codes[codes != NULL_CODE] >= len(texts)).any():
+            raise ValueError(f"{key}: a code is beyond the dictionary")
+    if any(not 0 <= fault.place < len(part) for fault in part.faults):
+        raise ValueError("a bad row is beyond the rows")
+
+
+def _codes(column: pa.Array) -> NDArray[np.uint32]:
+    """Return every code of a column of ids, of lists of ids or of weighted ids."""
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        column = column.values
+    if pa.types.is_struct(column.type):
+        column = column.field(0)
+    if not pa.types.is_uint32(column.type):
+        raise ValueError(f"codes are {column.type}")
+    codes: NDArray[np.uint32] = numbers_of(column)
+    return codes
 
 
 def _one_list(values: pa.Array) -> pa.Array:

@@ -105,5 +105,6 @@ def _label(store: EncodedStore, name: str, shard: pa.RecordBatch, row: int) -> S
     value = shard.column(name)[row].as_py()
     weights = f"{name}_weight"
     weight = shard.column(weights)[row].as_py() if weights in shard.schema.names else None
-    named = isinstance(store.spec.labels[name], ClassLabel) and value is not None
-    return ShownLabel(value, store.fitted.classes[name][value] if named else None, weight)
+    classes = store.fitted.classes[name] if isinstance(store.spec.labels[name], ClassLabel) else ()
+    named = value is not None and 0 <= value < len(classes)
+    return ShownLabel(value, classes[int(value)] if named else None, weight)
