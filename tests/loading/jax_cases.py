@@ -44,6 +44,21 @@ def test_batches_that_are_kept_stay_as_they_are() -> None:
         np.testing.assert_array_equal(np.asarray(array), np.arange(step * 5000, step * 5000 + 5000))
 
 
+def test_recycled_memory_never_reaches_a_kept_batch() -> None:
+    rows = Rows([Scalar("user", [np.arange(60_000, dtype=np.uint32)])], [60_000], "x", id_dtype="int32")
+    for keep in (True, False):
+        kept = []
+        for step, batch in enumerate(Loader(rows, batch_size=4000, output="jax", threads=3)):
+            kept.append((step, batch["user"]))
+            np.testing.assert_array_equal(
+                np.asarray(batch["user"]), np.arange(step * 4000, step * 4000 + 4000)
+            )
+            if not keep:
+                kept.clear()
+        for step, array in kept:
+            np.testing.assert_array_equal(np.asarray(array), np.arange(step * 4000, step * 4000 + 4000))
+
+
 def test_grouped_batches_and_devices() -> None:
     device = jax.devices()[0]
     (batch,) = Loader(Counting(4), batch_size=4, output="jax", group=True, device=device)
