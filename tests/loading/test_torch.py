@@ -196,6 +196,14 @@ def test_the_end_is_known_at_the_last_batch() -> None:
     assert [dataloader.end_of_dataloader for _ in dataloader] == [False] * 14 + [True]
 
 
+def test_worker_processes_leave_devices_and_pinning_to_the_main_process() -> None:
+    dataloader = loader_of(device="meta").as_torch_dataloader(num_workers=1, multiprocessing_context="fork")
+    dataloader.loader.converter.pin = True  # a worker that pinned would fail here, without an accelerator
+    batches = list(dataloader)
+    assert len(batches) == 15
+    assert {batch["index"].device.type for batch in batches} == {"meta"}
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(LoaderError, match="needs a loader with output='torch'"):
         Loader(Counting(3), batch_size=1).as_torch_dataloader()

@@ -31,13 +31,12 @@ class TorchConverter(Converter):
 
     def __init__(self, device: Any, pin_memory: bool | None) -> None:
         self.device = None if device is None else torch.device(device)
-        accelerated = torch.accelerator.is_available()
-        if pin_memory and not accelerated:
-            raise LoaderError(
-                "pin_memory=True needs an accelerator, and torch finds none; leave it out, or False."
-            )
         wanted = self.device is not None and self.device.type not in ("cpu", "meta")
-        self.pin = accelerated and wanted if pin_memory is None else pin_memory
+        self.pin = wanted if pin_memory is None else pin_memory
+        if self.pin and not torch.accelerator.is_available():
+            if pin_memory:
+                raise LoaderError("pin_memory=True needs an accelerator, and torch finds none; leave it out.")
+            self.pin = False
 
     def convert(self, batch: Batch) -> dict[str, Any]:
         """Return tensors over the same memory; what is no array stays as it is."""

@@ -40,6 +40,9 @@ class _Steps(IterableDataset[dict[str, Any]]):  # type: ignore[misc]
         if worker is None:
             yield from self.loader
             return
+        self.loader.converter = TorchConverter(
+            device=None, pin_memory=False
+        )  # the main process pins and moves
         maker = self.loader.make_pass(*self.start.tolist())
         for step in range(worker.id, len(maker.plan), worker.num_workers):
             yield maker.make(step).batch
