@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ class Loader:
         self._clock = Clock()
         self._position = 0
         self._begin = 0
-        self._pass: Pass | None = None
+        self._pass: weakref.ref[Pass] | None = None
         self._epoch_parts: tuple[int, EpochSpace, EpochOrder] | None = None
         self._plan(0)
 
@@ -195,8 +196,9 @@ class Loader:
         """
         begin, self._begin = self._begin, 0
         self._position = begin
-        self._pass = Pass(self._maker(begin), self._deliver, self._finish, self._is_current)
-        return self._pass
+        run = Pass(self._maker(begin), self._deliver, self._finish, self._is_current)
+        self._pass = weakref.ref(run)  # an abandoned pass frees its memory
+        return run
 
     def make_pass(self, epoch: int, begin: int) -> BatchMaker:
         """Return what makes the batches of an epoch from a position on, without moving the loader."""
@@ -269,7 +271,7 @@ class Loader:
         return Progress(f"epoch {self.epoch}", whole, whole - steps)
 
     def _is_current(self, run: Pass) -> bool:
-        return self._pass is run
+        return self._pass is not None and self._pass() is run
 
     def _deliver(self, made: Made) -> None:
         self._position = made.stop
