@@ -9,6 +9,7 @@ publish    the old manifest goes, files move up, the new manifest comes last
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -35,7 +36,7 @@ from headrace.dataset.splits import DatasetDict, load_from_disk
 from headrace.encoding.rows import Rows
 from headrace.encoding.split import OUTSIDE, split_of_file
 from headrace.encoding.tables import JoinedTable
-from headrace.engine.local import default_threads
+from headrace.engine.local import default_threads, run_beside
 from headrace.errors import BuildError, StoreError
 from headrace.sources import BadRow, Reader, SourceFile, open_source
 from headrace.spec import FileSplit, Spec
@@ -129,13 +130,26 @@ class _Build:
             plan.table: open_source(plan.source, spec.folder, plan.columns) for plan in self.plans
         }
         self.before = self._manifest()
+        self._described = run_beside(self._describe)
+
+    def _describe(self) -> dict[str, list[SourceEntry]]:
+        """Describe every source; checksums are made while the rows are parsed."""
         known = self.before.details["sources"] if self.before else {}
-        self.sources: dict[str, list[SourceEntry]] = {
+        sources = {
             _source_name(table): describe_files(reader.files, _by_name(known.get(_source_name(table), [])))
             for table, reader in self.readers.items()
         }
-        self.sources |= _taken_vocabularies(spec, known)
-        self.fingerprint = store_fingerprint(spec, self.sources)
+        return sources | _taken_vocabularies(self.spec, known)
+
+    @property
+    def sources(self) -> dict[str, list[SourceEntry]]:
+        """Every source file, with its checksum."""
+        return self._described.result()
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Digest of everything that the store's bytes depend on."""
+        return store_fingerprint(self.spec, self.sources)
 
     def _manifest(self) -> Manifest | None:
         """Return the manifest of the store as it is; None where there is none that can be used."""
@@ -182,7 +196,7 @@ class _Build:
         claim(staging, self.fingerprint)
         self.settings.progress("fitting", 0.0)
         scratch = self.settings.scratch(self.out / WORK / "scratch")
-        fitted = fit(rowset, observed_until, scratch)
+        fitted = fit(rowset, observed_until, scratch, self.settings.threads)
         save_fitted(staging, fitted, scratch)
         splits = write_shards(rowset, fitted, staging, self.settings, labels=True)
         quarantined = self._write_quarantines(staging, rowset)
@@ -230,7 +244,6 @@ class _Build:
     def _parse(self, plan: ParsePlan) -> Parsed:
         reader = self.readers[plan.table]
         reader.check()
-        checksums = [entry["xxh3"] for entry in self.sources[_source_name(plan.table)]]
         folder = (
             self.out / WORK / "parsed" / ("rows" if plan.table is None else f"table-{safe_name(plan.table)}")
         )
@@ -238,7 +251,6 @@ class _Build:
             reader,
             plan,
             folder,
-            "-".join([plan.fingerprint, *checksums]),
             self.settings,
             files=self._files_to_read(reader) if plan.table is None else None,
             one_part=plan.table is not None,

@@ -87,12 +87,10 @@ def encode(
         staging = staging_folder(out)
         claim(staging, fingerprint)
         reader.check()
-        checksums = [entry["xxh3"] for entry in sources["rows"]]
         parsed = parse_source(
             reader,
             plan,
             out / WORK / "parsed" / "rows",
-            "-".join([plan.fingerprint, *checksums]),
             settings,
             required={reading.path for reading in _rows_plan(spec, labels=False).readings},
         )

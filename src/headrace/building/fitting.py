@@ -16,6 +16,7 @@ from headrace.dataset.layout import vocabulary_file
 from headrace.encoding.declared import Place, feature_places, label_places
 from headrace.encoding.features import null_id
 from headrace.encoding.rows import Rows
+from headrace.engine.local import run_in_order
 from headrace.errors import BuildError
 from headrace.fit.counting import ValueCounts, count_elements
 from headrace.fit.fitted import Fitted
@@ -28,12 +29,17 @@ from headrace.spec import ClassLabel, Feature, Numeric, Sequence, Spec
 
 
 def fit(
-    rowset: RowSet, observed_until: Mapping[str, Mapping[str, int]], scratch: Scratch = IN_MEMORY
+    rowset: RowSet,
+    observed_until: Mapping[str, Mapping[str, int]],
+    scratch: Scratch = IN_MEMORY,
+    threads: int = 1,
 ) -> Fitted:
     """Learn everything that encoding needs from the train split; large arrays lie in ``scratch``."""
     spec = rowset.spec
+    names = list(spec.vocabulary_specs)
+    vocabularies = run_in_order(lambda name: _vocabulary(rowset, name, scratch), names, threads)
     return Fitted(
-        vocabularies={name: _vocabulary(rowset, name, scratch) for name in spec.vocabulary_specs},
+        vocabularies=dict(zip(names, vocabularies, strict=True)),
         statistics={
             name: _statistics(rowset, feature, place)
             for name, feature in spec.features.items()

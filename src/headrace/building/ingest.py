@@ -3,8 +3,8 @@
     .build/parsed/rows/00000 ...    parts of the rows
     .build/parsed/table-NAME/00000  each joined table
 
-A folder of parts belongs to one fingerprint (way of reading, readings, files,
-size of a part); finished parts of the same fingerprint are kept.
+A folder of parts belongs to its files and the way of reading them. Once it is whole,
+it serves every declaration that asks for no more than it holds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import shutil
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import xxhash
 
 from headrace import disk
 from headrace.arrays import numbers_of
@@ -29,7 +29,7 @@ from headrace.parse.part import Part, PartReader, open_part, save_part
 from headrace.parse.readings import Ids, Reading, key_of
 from headrace.sources import BadRow, Block, Reader, SourceFile
 
-_FINGERPRINT = "fingerprint.json"
+_MARKER = "parsed.json"
 _EARLY_ROWS = 100_000
 """A build stops before all is read only when so many rows would not make the bad ones few enough."""
 
@@ -38,25 +38,19 @@ _EARLY_ROWS = 100_000
 class Parsed:
     """The parts of one source, in the order of the rows."""
 
-    folder: Path
     parts: tuple[Path, ...]
+    keys: frozenset[str]
+    """The readings and checks that are wanted; the parts may hold more."""
 
     def open(self) -> list[Part]:
         """Memory-map every part."""
-        return [open_part(path) for path in self.parts]
-
-
-def source_fingerprint(files: list[SourceFile], checksums: list[str]) -> str:
-    """Return a digest of the files that a source was, by name, size and content."""
-    entries = [[file.name, file.size, checksum] for file, checksum in zip(files, checksums, strict=True)]
-    return xxhash.xxh3_128_hexdigest(json.dumps(entries).encode())
+        return [open_part(path, self.keys) for path in self.parts]
 
 
 def parse_source(
     reader: Reader,
     plan: ParsePlan,
     folder: Path,
-    fingerprint: str,
     settings: Settings,
     *,
     files: Collection[int] | None = None,
@@ -69,7 +63,6 @@ def parse_source(
         reader: The opened source.
         plan: What to read of it.
         folder: Where the parts go.
-        fingerprint: Of the plan and the files' content.
         settings: Threads and size of parts.
         files: Numbers of the files to read; None is all.
         one_part: Make one part of all, as joined tables need it.
@@ -80,15 +73,18 @@ def parse_source(
         SourceError: A file is damaged, or changed while it was read, or no row has a column.
     """
     part_bytes = 1 << 62 if one_part else settings.part_bytes
-    _claim(folder, f"{fingerprint}-{part_bytes}")
+    claim = _Claim(folder, plan, reader, files, part_bytes)
+    if claim.finished:
+        return _reused(claim, plan, reader, required)
     total = sum(max(file.size, 1) for file in reader.files)
     tally = _Tally(plan, reader)
     paths: list[Path] = []
 
     def finish(task: tuple[int, list[Block]]) -> tuple[Path, int, int]:
         number, blocks = task
-        path = folder / f"{number:05d}"
-        if not path.exists():
+        path = claim.part(number)
+        if not _is_whole(path):
+            shutil.rmtree(path, ignore_errors=True)
             parser = PartReader(plan.readings, plan.checks)
             for block in blocks:
                 parser.add(reader.parse(block))
@@ -107,17 +103,83 @@ def parse_source(
         settings.progress(f"parsing {plan.table or 'rows'}", min(1.0, done / total))
     tally.check(final=True)
     absent.check()
-    return Parsed(folder, tuple(paths))
+    claim.finish(len(paths))
+    return Parsed(tuple(paths), plan.keys)
 
 
-def _claim(folder: Path, fingerprint: str) -> None:
-    """Empty the folder unless its parts are of this fingerprint."""
-    marker = folder / _FINGERPRINT
-    if marker.exists() and json.loads(marker.read_text()) == fingerprint:
+def _reused(claim: _Claim, plan: ParsePlan, reader: Reader, required: Collection[str] | None) -> Parsed:
+    """Return parts that an earlier run finished, judged by today's declaration."""
+    parsed = Parsed(tuple(claim.part(number) for number in range(claim.finished)), plan.keys)
+    tally, absent = _Tally(plan, reader), _AbsentColumns(plan, reader, required)
+    for part in parsed.open():
+        tally.add(part)
+        absent.add(part)
+    tally.check(final=True)
+    absent.check()
+    return parsed
+
+
+class _Claim:
+    """A folder of parts, and what its marker says that they were made from.
+
+    Parts of the same files, read in the same way, serve whoever wants no more
+    readings and checks than they hold. A folder of other parts is emptied.
+    """
+
+    def __init__(
+        self, folder: Path, plan: ParsePlan, reader: Reader, files: Collection[int] | None, part_bytes: int
+    ) -> None:
+        self.folder = folder
+        self.finished = 0
+        """Number of parts, where all are there."""
+        marker = _read_marker(folder / _MARKER)
+        wanted = {
+            "how": plan.how,
+            "files": [_identity(file) for file in reader.files],
+            "chosen": None if files is None else sorted(files),
+        }
+        same = all(marker.get(key) == value for key, value in wanted.items())
+        enough = plan.keys <= set(marker.get("keys", ()))
+        parts = marker.get("finished", 0) if same and enough else 0
+        if parts and all(_is_whole(self.part(number)) for number in range(parts)):
+            self.finished = parts
+            return
+        if not (same and enough and marker.get("part_bytes") == part_bytes):
+            shutil.rmtree(folder, ignore_errors=True)
+        self._content = {**wanted, "keys": sorted(plan.keys), "part_bytes": part_bytes}
+        self.finish(0)
         disk.remove_temporaries(folder)
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    disk.write_json(marker, fingerprint)
+
+    def part(self, number: int) -> Path:
+        """Return where a part lies."""
+        return self.folder / f"{number:05d}"
+
+    def finish(self, parts: int) -> None:
+        """Note how many parts there are; 0 while there may be more."""
+        disk.write_json(self.folder / _MARKER, {**self._content, "finished": parts})
+
+
+def _is_whole(folder: Path) -> bool:
+    """Return whether a part can be opened: a power cut may have torn what a kill cannot."""
+    try:
+        open_part(folder)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+        return False
+    return True
+
+
+def _read_marker(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _identity(file: SourceFile) -> list[Any]:
+    """Return what tells that a file is the one that was read: its time or version, else its content."""
+    told = file.modified or file.version or file.checksum()
+    return [file.name, file.size, told]
 
 
 def _grouped(blocks: Iterator[Block], part_bytes: int) -> Iterator[list[Block]]:

@@ -34,12 +34,12 @@ class ParsePlan:
         return frozenset([*map(key_of, self.readings), *map(check_key, self.checks)])
 
     @property
-    def fingerprint(self) -> str:
-        """Changes when parsed data would: with the way of reading, the readings or the checks."""
+    def how(self) -> str:
+        """Digest of the way of reading: format, delimiter, encoding and the like."""
         how: dict[str, Any] = self.source.model_dump(
             mode="json", exclude={"files", "on_bad_row", "max_bad_fraction"}
         )
-        return xxhash.xxh3_128_hexdigest(repr([sorted(how.items()), sorted(self.keys)]).encode())
+        return xxhash.xxh3_128_hexdigest(repr(sorted(how.items())).encode())
 
 
 def parse_plans(spec: Spec, *, labels: bool = True, split: bool = True) -> list[ParsePlan]:

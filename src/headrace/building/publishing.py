@@ -14,7 +14,7 @@ from pathlib import Path
 from headrace import disk
 from headrace.dataset.layout import WORK
 from headrace.dataset.manifest import MANIFEST_NAME, Manifest, parse_manifest, read_manifest, write_manifest
-from headrace.errors import StoreError
+from headrace.errors import BuildError, StoreError
 
 _JOURNAL = "publishing.json"
 
@@ -35,12 +35,11 @@ def finish_publishing(out: Path) -> None:
     journal = out / WORK / _JOURNAL
     if not journal.exists():
         return
-    content = json.loads(journal.read_bytes())
-    manifest = parse_manifest(content["new"], journal)
+    manifest, old = _read(journal)
     (out / MANIFEST_NAME).unlink(missing_ok=True)
     staging = staging_folder(out)
     staged = sorted(staging.iterdir()) if staging.is_dir() else []
-    for name in {*content["old"], *(path.name for path in staged)} - _moved(manifest, staged):
+    for name in {*old, *(path.name for path in staged)} - _moved(manifest, staged):
         _remove(out / name)
     for path in staged:
         path.rename(out / path.name)
@@ -49,6 +48,22 @@ def finish_publishing(out: Path) -> None:
     staging.with_name("store.fingerprint").unlink(missing_ok=True)
     shutil.rmtree(staging, ignore_errors=True)
     journal.unlink()
+
+
+def _read(journal: Path) -> tuple[Manifest, list[str]]:
+    """Return the new manifest and the names to remove, each one directly below the store's folder."""
+    try:
+        content = json.loads(journal.read_bytes())
+        manifest, old = parse_manifest(content["new"], journal), list(content["old"])
+        plain = all(not {"", ".", "..", WORK} & {name} and "/" not in name for name in old)
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
+        plain = False
+    if not plain:
+        raise BuildError(
+            f"{journal}: damaged, and no journal of headrace's. Remove the folder {journal.parent} and "
+            "build again; the store's files beside it can stay."
+        )
+    return manifest, old
 
 
 def _old_names(out: Path) -> list[str]:

@@ -44,12 +44,13 @@ class ShardPlan:
 
 def plan_shards(rowset: RowSet, fitted: Fitted, *, labels: bool) -> list[ShardPlan]:
     """Cut every split into shards of about ``MAXIMUM_BYTES``; the cuts depend on the data alone."""
-    return [plan for split in rowset.split_names for plan in _plan_split(rowset, split, fitted, labels)]
+    largest = max(rowset.split_names, key=lambda split: rowset.counts(split).sum())
+    size = max(1, int(MAXIMUM_BYTES // max(1.0, _row_bytes(rowset, largest, fitted, labels))))
+    return [plan for split in rowset.split_names for plan in _plan_split(rowset, split, size)]
 
 
-def _plan_split(rowset: RowSet, split: str, fitted: Fitted, labels: bool) -> Iterator[ShardPlan]:
+def _plan_split(rowset: RowSet, split: str, size: int) -> Iterator[ShardPlan]:
     total = int(rowset.counts(split).sum())
-    size = max(1, int(MAXIMUM_BYTES // max(1.0, _row_bytes(rowset, split, fitted, labels))))
     starts = range(0, max(total, 1), size)
     for number, start in enumerate(starts):
         yield ShardPlan(split, number, start, min(start + size, total), size)

@@ -40,3 +40,11 @@ def run_in_order(function: Callable[[Task], Result], tasks: Iterable[Task], thre
         finally:
             for future in pending:
                 future.cancel()
+
+
+def run_beside(function: Callable[[], Result]) -> Future[Result]:
+    """Run a function in a thread of its own while the caller goes on."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="headrace")
+    future = pool.submit(function)
+    pool.shutdown(wait=False)
+    return future

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,8 +149,8 @@ def save_part(part: Part, folder: Path) -> None:
     temporary.rename(folder)
 
 
-def open_part(folder: Path) -> Part:
-    """Memory-map a saved part."""
+def open_part(folder: Path, wanted: Collection[str] | None = None) -> Part:
+    """Memory-map a saved part; with ``wanted`` only the columns of these keys."""
     rows, keys = _open(folder / "rows.arrow")
     lists, dictionary_keys = _open(folder / "dictionaries.arrow")
     faults, bad = [], []
@@ -164,7 +164,11 @@ def open_part(folder: Path) -> Part:
     return Part(
         files=rows.column(0).to_numpy(),
         rows=rows.column(1).to_numpy(),
-        columns=dict(zip(keys, rows.columns[2:], strict=True)),
+        columns={
+            key: column
+            for key, column in zip(keys, rows.columns[2:], strict=True)
+            if wanted is None or key in wanted
+        },
         dictionaries={key: column.values for key, column in zip(dictionary_keys, lists.columns, strict=True)},
         faults=faults,
         bad=bad,
