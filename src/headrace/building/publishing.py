@@ -55,15 +55,19 @@ def _read(journal: Path) -> tuple[Manifest, list[str]]:
     try:
         content = json.loads(journal.read_bytes())
         manifest, old = parse_manifest(content["new"], journal), list(content["old"])
-        plain = all(not {"", ".", "..", WORK} & {name} and "/" not in name for name in old)
+        if all(_is_plain(name) for name in old):
+            return manifest, old
     except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
-        plain = False
-    if not plain:
-        raise BuildError(
-            f"{journal}: damaged, and no journal of headrace's. Remove the folder {journal.parent} and "
-            "build again; the store's files beside it can stay."
-        )
-    return manifest, old
+        pass
+    raise BuildError(
+        f"{journal}: damaged, or no journal of headrace's. Remove the folder {journal.parent} and "
+        "build again; the files of the store beside it can stay."
+    )
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name is one directly below a folder, and not the one that a build works in."""
+    return name not in ("", ".", "..", WORK) and "/" not in name
 
 
 def _old_names(out: Path) -> list[str]:

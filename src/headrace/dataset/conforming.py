@@ -51,6 +51,15 @@ def _check(batch: pa.RecordBatch, first: pa.RecordBatch, rows: int, spec: Spec, 
         elif not holds(there[name]):
             raise _damaged(path, f"the column '{name}' is {there[name]}, which is not what the spec declares")
 
+    for name, feature in spec.features.items():
+        if isinstance(feature, WeightedSet) and not _same_lengths(batch, name):
+            raise _damaged(path, f"'{name}' and its weights differ in length")
+
+
+def _same_lengths(batch: pa.RecordBatch, name: str) -> bool:
+    ids, weights = batch.column(name), batch.column(f"{name}_weights")
+    return bool(ids.offsets.equals(weights.offsets)) and ids.null_count == weights.null_count
+
 
 def _damaged(path: Path, what: str) -> StoreError:
     return StoreError(

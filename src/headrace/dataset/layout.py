@@ -16,9 +16,12 @@ _LONGEST = 120
 
 
 def safe_name(name: str) -> str:
-    """Return a file name for any text a user declared: percent-encoded, and hashed where it is long."""
+    """Return a file name for any text a user declared: percent-encoded, with a hash where it is long.
+
+    Names with capital letters have the hash too: some file systems take ``Item`` and ``item`` for one.
+    """
     quoted = urllib.parse.quote(name, safe=" ").replace(".", "%2E")
-    if len(quoted) <= _LONGEST:
+    if len(quoted) <= _LONGEST and name == name.lower():
         return quoted
     return f"{quoted[:_LONGEST]}-{xxhash.xxh3_64_hexdigest(name.encode())}"
 

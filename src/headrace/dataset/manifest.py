@@ -102,7 +102,7 @@ def read_manifest(folder: Path) -> Manifest:
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, StoreError):
             raise
-        raise StoreError(f"{path}: not a headrace manifest ({error}). Build the store again.") from None
+        raise StoreError(f"{path}: not a headrace manifest ({error!r}). Build the store again.") from None
 
 
 def _why_missing(folder: Path) -> str:
@@ -116,6 +116,20 @@ def _why_missing(folder: Path) -> str:
     )
 
 
+_SOURCE_KEYS = {"name", "size", "modified", "version", "xxh3"}
+
+
+def _check_rows(details: Mapping[str, Any]) -> None:
+    """Raise ``TypeError`` or ``KeyError`` where details of a store of rows are not what is read from them."""
+    _table(details["spec"])
+    _text(details["spec_fingerprint"])
+    for entries in [details["sources"]["rows"], *_table(details["sources"]).values()]:
+        for entry in entries:
+            if not _table(entry).keys() >= _SOURCE_KEYS:
+                raise TypeError(f"{entry!r}, expected a source file")
+            _text(entry["name"])
+
+
 def parse_manifest(content: Any, path: Path) -> Manifest:
     """Return the manifest that was read from ``path`` as JSON; errors as those of ``read_manifest``."""
     if content["format_version"] != FORMAT_VERSION:
@@ -123,6 +137,8 @@ def parse_manifest(content: Any, path: Path) -> Manifest:
             f"{path}: format version {content['format_version']}, this headrace reads {FORMAT_VERSION}. "
             "Build the store again, or install the headrace that wrote it."
         )
+    if content["kind"] == "rows":
+        _check_rows(_table(content["details"]))
     return Manifest(
         kind=_text(content["kind"]),
         fingerprint=_text(content["fingerprint"]),
@@ -168,7 +184,7 @@ def _plain_name(name: str, path: Path) -> str:
 
 def _inside(name: str, path: Path) -> str:
     pure = PurePosixPath(name)
-    if pure.is_absolute() or ".." in pure.parts or "\\" in name or "\0" in name:
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts or "\\" in name or "\0" in name:
         raise StoreError(f"{path}: names the file {name!r}, which lies outside the store. Do not open it.")
     return name
 
