@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 DRIVER = Path(__file__).with_name("driver.py")
+SECONDS_A_ROW = 20
 SECONDS = 240
 """When a process that a test started counts as hanging; far more than it needs on a busy machine."""
 
@@ -46,7 +47,7 @@ def headrace(run: Callable[..., Done]) -> Callable[..., Done]:
     """Runs the command line: ``headrace("build", spec, "--out", out)``."""
 
     def headrace(*arguments: object, **options: Any) -> Done:
-        return run(sys.executable, "-m", "headrace", *arguments, **options)
+        return run(sys.executable, "-c", "from headrace.cli import main; main()", *arguments, **options)
 
     return headrace
 
@@ -97,7 +98,7 @@ def log(count: int, seed: int = 0) -> list[dict[str, Any]]:
         seen = [f"item {draw.randrange(60)}" for _ in range(draw.randrange(6))]
         row: dict[str, Any] = {
             "request": f"request {number}",
-            "second": number,
+            "second": SECONDS_A_ROW * number,
             "user": draw.choice([None, draw.randrange(50), f"user {draw.randrange(30)}"]),
             "item": f"item {draw.randrange(60)}",
             "history": draw.choice([None, seen]),
@@ -106,7 +107,7 @@ def log(count: int, seed: int = 0) -> list[dict[str, Any]]:
             "price": draw.choice([None, draw.randrange(4000) / 8]),
             "image": draw.choice([None, [draw.random(), 0.5]]),
             "click": draw.randrange(2),
-            "bought": draw.choice([None, number + draw.randrange(900)]),
+            "bought": draw.choice([None, SECONDS_A_ROW * number + draw.randrange(900)]),
             "rating": draw.choice(["good", "bad", None]),
             "weight": draw.randrange(1, 9) / 4,
         }
@@ -118,7 +119,8 @@ def log(count: int, seed: int = 0) -> list[dict[str, Any]]:
 
 def declaration(files: Sequence[str], items: str, rows: int) -> dict[str, Any]:
     """A spec with every kind of feature, label and file that a store can have."""
-    edge = rows * 7 // 10
+    edge = SECONDS_A_ROW * rows * 7 // 10
+    later = edge + 300 + SECONDS_A_ROW * rows // 10
     price = {"kind": "numeric", "column": "price"}
     return {
         "name": "every kind",
@@ -127,8 +129,8 @@ def declaration(files: Sequence[str], items: str, rows: int) -> dict[str, Any]:
         "split": {
             "by": "time",
             "train": {"until": edge},
-            "valid": {"from": edge, "until": edge + rows // 10},
-            "test": {"from": edge + rows // 10},
+            "valid": {"from": edge + 300, "until": later},
+            "test": {"from": later},
         },
         "tables": {"items": {"format": "csv", "files": items, "key": "item", "max_bad_fraction": 0.2}},
         "vocabularies": {"item": {"min_count": 2, "unseen": "hash", "unknown_buckets": 3}},
@@ -260,5 +262,3 @@ def listing() -> Callable[[Path], dict[str, tuple[int, int]]]:
         return found
 
     return listing
-
-

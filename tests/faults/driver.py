@@ -7,6 +7,7 @@ Each line of standard input is a question in JSON, answered by one line of JSON:
     ["start", "killed", N, "build", ...]      a job that kills itself at its Nth step on the file system
     ["start", "steps", "build", ...]          a job that "raises" how many such steps it took
     ["start", "flips", STORE, ROWS, [[FILE, PLACE, MASK], ...], NOTE]   see ``flips``
+    ["start", "as_nobody", "build", ...]      a job without the rights of root
     ["wait", PROCESS]                         -> "", what the job raised, or "killed by 9"
 
 Parts and shards are tiny, so that little data has many of them.
@@ -33,6 +34,7 @@ from headrace.errors import HeadraceError, StoreError
 from headrace.report.row_text import row_lines
 from headrace.report.rows import shown_rows
 
+NOBODY = 65_534
 PART_BYTES, BLOCK_BYTES, SHARD_BYTES = 20_000, 8_000, 6_000
 
 
@@ -78,6 +80,15 @@ def steps(name: str, *arguments: Any) -> None:
     sys.addaudithook(hook)
     JOBS[name](*arguments)
     raise Told(next(counted))
+
+
+def as_nobody(name: str, *arguments: Any) -> None:
+    """Do a job as a user whom permissions hold back."""
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    JOBS[name](*arguments)
 
 
 def _is_step(event: str, details: tuple[Any, ...]) -> bool:
@@ -176,7 +187,14 @@ class Told(BaseException):
     """What a job has to say."""
 
 
-JOBS = {"build": build, "encode": encode, "killed": killed, "steps": steps, "flips": flips}
+JOBS = {
+    "build": build,
+    "encode": encode,
+    "killed": killed,
+    "steps": steps,
+    "flips": flips,
+    "as_nobody": as_nobody,
+}
 
 
 def start(name: str, *arguments: Any) -> int:

@@ -117,7 +117,10 @@ def test_a_killed_rebuild_leaves_the_old_store_or_none(
     out = tmp_path / "store"
     assert forks.do("build", old, out) == ""
     before, after = bytes_of(out), bytes_of(store)
-    assert forks.do("killed", 1 + steps * (2 * place + 1) // 20, "build", job.spec, out) in ("killed by 9", "")
+    assert forks.do("killed", 1 + steps * (2 * place + 1) // 20, "build", job.spec, out) in (
+        "killed by 9",
+        "",
+    )
     if (out / "headrace.json").exists():
         assert bytes_of(out) in (before, after)
         assert hr.verify(out) == []
