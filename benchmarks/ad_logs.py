@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -96,6 +97,27 @@ def zipf(random: np.random.Generator, size: int, values: int, exponent: float) -
     return np.searchsorted(cumulative, random.random(size) * cumulative[-1], side="right").astype(np.int64)
 
 
+class Row(NamedTuple):
+    """One impression."""
+
+    ts: int
+    user: int
+    creative: int
+    slot: int
+    device: int
+    city: int
+    os: int
+    price: float
+    missing: list[bool]
+    """Of city, price and device."""
+    click: bool
+    converted: bool
+    delay: int
+    bad: bool
+    history: list[str]
+    tags: list[str]
+
+
 class Rows:
     """The columns of one chunk of rows."""
 
@@ -120,7 +142,7 @@ class Rows:
         self.delay = random.integers(1, 2 * 86_400, size)
         self.bad = random.random(size) < BAD_SHARE
 
-    def __iter__(self) -> Iterator[tuple]:
+    def __iter__(self) -> Iterator[Row]:
         history = self.history.astype("U").tolist()
         tags = [f"t{tag}" for tag in self.tags.tolist()]
         ends, tag_ends = np.cumsum(self.lengths).tolist(), np.cumsum(self.tag_counts).tolist()
@@ -141,38 +163,39 @@ class Rows:
         )
         start = tag_start = 0
         for row, end, tag_end in zip(zip(*columns, strict=True), ends, tag_ends, strict=True):
-            yield (*row, history[start:end], tags[tag_start:tag_end])
+            yield Row(*row, history[start:end], tags[tag_start:tag_end])
             start, tag_start = end, tag_end
 
 
 _OS = ("android", "ios", "harmony", "other")
 
 
-def json_line(row: tuple) -> str:
+def json_line(row: Row) -> str:
     """Write one row as JSON."""
-    ts, user, creative, slot, device, city, os, price, missing, click, converted, delay, bad, history, tags = row
-    city_text = "null" if missing[0] else str(city)
-    price_text = "null" if missing[1] else '"n/a"' if bad else repr(price)
-    device_text = "" if missing[2] else f'"device":"{device:08x}",'
-    conversion = ts + delay if converted else "null"
-    tag_text = '","'.join(tags)
+    city = "null" if row.missing[0] else row.city
+    price = "null" if row.missing[1] else '"n/a"' if row.bad else repr(row.price)
+    device = "" if row.missing[2] else f'"device":"{row.device:08x}",'
+    tags = ",".join(f'"{tag}"' for tag in row.tags)
     return (
-        f'{{"ts":{ts},"user_id":{user},"creative_id":{creative},"slot":"s{slot}",{device_text}"city":{city_text},'
-        f'"os":"{_OS[os]}","price":{price_text},"history":[{",".join(history)}],'
-        f'"tags":[{f"{chr(34)}{tag_text}{chr(34)}" if tags else ""}],"click":{int(click)},"conv_ts":{conversion}}}\n'
+        f'{{"ts":{row.ts},"user_id":{row.user},"creative_id":{row.creative},"slot":"s{row.slot}",{device}'
+        f'"city":{city},"os":"{_OS[row.os]}","price":{price},"history":[{",".join(row.history)}],'
+        f'"tags":[{tags}],"click":{int(row.click)},'
+        f'"conv_ts":{row.ts + row.delay if row.converted else "null"}}}\n'
     )
 
 
 CSV_HEADER = "ts,user_id,creative_id,slot,device,city,os,price,history,tags,click,conv_ts\n"
 
 
-def csv_line(row: tuple) -> str:
+def csv_line(row: Row) -> str:
     """Write one row as CSV, lists between ``|``."""
-    ts, user, creative, slot, device, city, os, price, missing, click, converted, delay, bad, history, tags = row
+    city = "" if row.missing[0] else row.city
+    price = "" if row.missing[1] else "n/a" if row.bad else repr(row.price)
+    device = "" if row.missing[2] else f"{row.device:08x}"
     return (
-        f"{ts},{user},{creative},s{slot},{'' if missing[2] else f'{device:08x}'},{'' if missing[0] else city},"
-        f"{_OS[os]},{'' if missing[1] else 'n/a' if bad else repr(price)},{'|'.join(history)},{'|'.join(tags)},"
-        f"{int(click)},{ts + delay if converted else ''}\n"
+        f"{row.ts},{row.user},{row.creative},s{row.slot},{device},{city},{_OS[row.os]},{price},"
+        f"{'|'.join(row.history)},{'|'.join(row.tags)},{int(row.click)},"
+        f"{row.ts + row.delay if row.converted else ''}\n"
     )
 
 
@@ -203,7 +226,9 @@ def generate(out: Path, rows: int, seed: int = 1, formats: tuple[str, ...] = ("j
 
 def main() -> None:
     """Generate from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "work")

@@ -43,7 +43,8 @@ BUILD = """
 import sys
 import headrace as hr
 splits = hr.build(sys.argv[1], out=sys.argv[2], memory=sys.argv[3])
-print(len(splits.vocabularies["user"]), len(splits.vocabularies["item"]), int(splits.vocabularies["user"].counts.sum()))
+users, items = splits.vocabularies["user"], splits.vocabularies["item"]
+print(len(users), len(items), int(users.counts.sum()))
 """
 
 

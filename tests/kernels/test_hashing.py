@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import xxhash
@@ -66,4 +68,4 @@ def _written(values: np.ndarray) -> list[str]:
     data = np.empty(20 * len(values), np.uint8)
     offsets = np.empty(len(values) + 1, np.int64)
     hashing.write_decimals(values, data, offsets)
-    return [bytes(data[a:b]).decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [bytes(data[a:b]).decode() for a, b in pairwise(offsets)]

@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.parse.interner import Interner
 from headrace.kernels.lookup import NULL_CODE
+from headrace.parse.interner import Interner
 
 id_texts = st.one_of(
     st.integers(-(2**70), 2**70).map(str),
