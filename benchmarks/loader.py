@@ -324,7 +324,7 @@ def grain(folder: Path) -> Batches:
     )
 
 
-SUBSET = 200_000
+SUBSET = 100_000
 """Rows that are written in the formats of those who bring their own."""
 
 
