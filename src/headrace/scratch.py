@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,18 @@ class Scratch:
         return self._folder is not None and size > self.limit
 
     def empty(self, size: int, dtype: DTypeLike) -> NDArray[Any]:
-        """Return an array [size] with any content."""
-        if self._folder is None or not self.is_large(size * np.dtype(dtype).itemsize):
+        """Return an array [size] with any content.
+
+        Raises:
+            OSError: The disk has no room for it. The room is taken at once: a map over a file
+                with holes would kill the process at the first write that finds the disk full.
+        """
+        nbytes = size * np.dtype(dtype).itemsize
+        if self._folder is None or not self.is_large(nbytes):
             return np.empty(size, dtype)
         self._folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder) as file:
+            os.posix_fallocate(file.fileno(), 0, nbytes)
             return np.memmap(file, dtype=dtype, mode="w+", shape=(size,))[:]
 
     def zeros(self, size: int, dtype: DTypeLike) -> NDArray[Any]:
