@@ -7,6 +7,7 @@ leaves only files whose names end in ``.tmp``, which the next writer removes.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -22,6 +23,15 @@ from headrace.errors import BuildError
 
 TEMPORARY_SUFFIX = ".tmp"
 _CHECKSUM_BLOCK = 1 << 20
+_MEND = "Mend what the system says"
+_ADVICE = {
+    errno.ENOSPC: "Free some space",
+    errno.EDQUOT: "Free some space, or have the quota raised",
+    errno.EFBIG: "Have the limit on the size of files raised (ulimit -f)",
+    errno.EACCES: "Change the permissions",
+    errno.EROFS: "Make the file system writable",
+    errno.EMFILE: "Have the limit on open files raised (ulimit -n)",
+}
 
 
 @contextlib.contextmanager
@@ -100,7 +110,8 @@ def locked(path: Path, waiting_for: str) -> Iterator[None]:
         waiting_for: What the lock guards, for the message.
 
     Raises:
-        BuildError: Another process holds the lock, or the folder cannot be written.
+        BuildError: Another process holds the lock, or the system refuses to write: a full disk,
+            a folder without permission.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,4 +129,17 @@ def locked(path: Path, waiting_for: str) -> Iterator[None]:
                 f"{waiting_for} is being written by another process (lock file {path}). "
                 "Wait for it to end, or choose another --out."
             ) from None
-        yield
+        try:
+            yield
+        except OSError as error:
+            raise _refused(error, waiting_for) from error
+
+
+def _refused(error: OSError, writing: str) -> BuildError:
+    """Return what the system refused while something was written, and what to do."""
+    where = f" ({error.filename})" if error.filename and str(error.filename) != writing else ""
+    reason = error.strerror or str(error)
+    return BuildError(
+        f"{writing}: {reason}{where}. {_ADVICE.get(error.errno or 0, _MEND)} and run the same again: "
+        "what is finished is kept."
+    )

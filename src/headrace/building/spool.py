@@ -35,9 +35,11 @@ class BatchSpool:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for column in self._columns:
-            column.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            for column in self._columns:
+                column.close()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Add a batch; the first one gives names and types."""
