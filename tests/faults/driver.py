@@ -7,6 +7,7 @@ Each line of standard input is a question in JSON, answered by one line of JSON:
     ["start", "killed", N, "build", ...]      a job that kills itself at its Nth step on the file system
     ["start", "steps", "build", ...]          a job that "raises" how many such steps it took
     ["start", "flips", STORE, ROWS, [[FILE, PLACE, MASK], ...], NOTE]   see ``flips``
+    ["start", "scratch", FOLDER, BYTES]       a job that fills an array which lies in a file
     ["start", "as_nobody", "build", ...]      a job without the rights of root
     ["wait", PROCESS]                         -> "", what the job raised, or "killed by 9"
 
@@ -33,6 +34,7 @@ from headrace.building.settings import Settings
 from headrace.errors import HeadraceError, StoreError
 from headrace.report.row_text import row_lines
 from headrace.report.rows import shown_rows
+from headrace.scratch import Scratch
 
 NOBODY = 65_534
 PART_BYTES, BLOCK_BYTES, SHARD_BYTES = 20_000, 8_000, 6_000
@@ -80,6 +82,11 @@ def steps(name: str, *arguments: Any) -> None:
     sys.addaudithook(hook)
     JOBS[name](*arguments)
     raise Told(next(counted))
+
+
+def scratch(folder: str, size: int) -> None:
+    """Fill an array which lies in a file without a name."""
+    Scratch(Path(folder), limit=0).full(size, 7, "uint8")
 
 
 def as_nobody(name: str, *arguments: Any) -> None:
@@ -187,12 +194,13 @@ class Told(BaseException):
     """What a job has to say."""
 
 
-JOBS = {
+JOBS: dict[str, Callable[..., None]] = {
     "build": build,
     "encode": encode,
     "killed": killed,
     "steps": steps,
     "flips": flips,
+    "scratch": scratch,
     "as_nobody": as_nobody,
 }
 

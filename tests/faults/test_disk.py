@@ -49,7 +49,7 @@ def built(headrace: Any, job: Any, tmp_path_factory: pytest.TempPathFactory) -> 
     return out
 
 
-@pytest.mark.parametrize("size", ["96k", "256k", "384k"])
+@pytest.mark.parametrize("size", ["64k", "160k", "260k"])
 def test_a_full_disk(headrace: Any, job: Any, built: Path, bytes_of: Any, tmp_path: Path, size: str) -> None:
     """Where mounting is not permitted, a limit on the size of a file stands for the end of the disk."""
     out = tmp_path / "disk" / "store"
@@ -64,7 +64,7 @@ def test_a_full_disk(headrace: Any, job: Any, built: Path, bytes_of: Any, tmp_pa
         assert done.err.startswith("error: ")
         assert "Traceback" not in done.err
         assert str(tmp_path / "disk") in done.err
-        assert "run the same command again" in done.err
+        assert "run the same again: what is finished is kept." in done.err
         unfinished(out)
         if permitted:
             more_room(tmp_path / "disk")
@@ -113,7 +113,18 @@ def open_path(tmp_path: Path) -> Iterator[Path]:
         folder.chmod(mode)
 
 
-def test_a_folder_that_may_not_be_written(forks: Any, job: Any, open_path: Path) -> None:
+def test_arrays_in_files_are_refused_and_kill_nothing(forks: Any, tmp_path: Path) -> None:
+    """A map over a file with holes would end the process with SIGBUS where the disk is full."""
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=128k", "tmpfs") as permitted:
+        if not permitted:
+            pytest.skip("mounting is not permitted here")
+        assert forks.do("scratch", tmp_path / "disk", 50_000) == ""
+        raised = forks.do("scratch", tmp_path / "disk", 500_000)
+    assert raised == "UNEXPECTED OSError(28, 'No space left on device')"
+
+
+def test_a_folder_that_may_not_be_written(forks: Any, make_job: Any, open_path: Path) -> None:
+    job = make_job(open_path / "job", rows=20)
     folder = open_path / "theirs"
     folder.mkdir(mode=0o555)
     raised = forks.do("as_nobody", "build", job.spec, folder / "store")
