@@ -32,13 +32,11 @@ def milliseconds(function: Callable[[], Any], repeats: int) -> float:
 
 
 def first_batch(loader: Loader) -> None:
-    iterator = iter(loader)
-    next(iterator)
-    iterator.close()
+    next(iter(loader))
 
 
-def loader_of(folder: Path, position: int = 0) -> Loader:
-    loader = Loader(rows_of(folder, "int64"), batch_size=BATCH, shuffle="global", seed=SEED, output="torch")
+def loader_of(space: Any, position: int = 0) -> Loader:
+    loader = Loader(space, batch_size=BATCH, shuffle="global", seed=SEED, output="torch")
     if position:
         loader.load_state_dict({**loader.state_dict(), "position": position})
     return loader
@@ -77,12 +75,13 @@ def main() -> None:
         folder = arguments.folder or Path(temporary)
         if not (folder / "history_mask.npy").exists():
             write_data(folder, arguments.rows)
-        first_batch(loader_of(folder))
+        space = rows_of(folder, "int64")
+        first_batch(loader_of(space))
         steps = arguments.steps * BATCH
-        print(f"make a second loader          {milliseconds(lambda: loader_of(folder), 50):10.2f} ms")
-        first = milliseconds(lambda: first_batch(loader_of(folder)), 50)
+        print(f"make a second loader          {milliseconds(lambda: loader_of(space), 50):10.2f} ms")
+        first = milliseconds(lambda: first_batch(loader_of(space)), 50)
         print(f"…and its first batch          {first:10.2f} ms")
-        middle = milliseconds(lambda: first_batch(loader_of(folder, steps)), 50)
+        middle = milliseconds(lambda: first_batch(loader_of(space, steps)), 50)
         print(f"…resumed at step {arguments.steps:<12} {middle:10.2f} ms")
         for step in (10, 10_000_000):
             far = milliseconds(
