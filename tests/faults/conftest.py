@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
+import random  # noqa: TID251 - draws test data
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence

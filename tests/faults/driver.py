@@ -182,11 +182,10 @@ def _show(store: Path, split: str) -> None:
 
 
 def _epoch(store: Path, split: str) -> None:
-    for masks, pad_to in ((True, "max"), (False, "batch")):
-        loader = hr.load_from_disk(store)[split].loader(
-            batch_size=16, shuffle="global", seed=3, output="numpy", masks=masks, pad_to=pad_to, threads=1
-        )
-        for _ in loader:
+    data = hr.load_from_disk(store)[split]
+    for options in ({"masks": True, "pad_to": "max"}, {"layout": "jagged"}):
+        everything: Any = {"batch_size": 16, "shuffle": "global", "seed": 3, "output": "numpy", **options}
+        for _ in data.loader(**everything):
             pass
 
 
@@ -240,10 +239,10 @@ def main() -> None:
     """Answer each line of standard input with one line."""
     make_small()
     warnings.simplefilter("ignore", DeprecationWarning)  # threads of Arrow are there when a child is forked
-    build(*sys.argv[1:])
+    build(sys.argv[1], sys.argv[2])
     for line in sys.stdin:
         question, *arguments = json.loads(line)
-        print(json.dumps({"start": start, "wait": wait}[question](*arguments)), flush=True)
+        print(json.dumps(start(*arguments) if question == "start" else wait(*arguments)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Disks that are full and folders that cannot be written: words, nothing half-written, and a next run that goes on."""
+"""Disks that are full, folders that cannot be written: words, nothing half-written, a run that goes on."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def open_path(tmp_path: Path) -> Iterator[Path]:
     changed = []
     for folder in [tmp_path, *tmp_path.parents]:
         mode = folder.stat().st_mode & 0o777
-        if not mode & 0o005 == 0o005 and folder.stat().st_uid == os.getuid():
+        if mode & 0o005 != 0o005 and folder.stat().st_uid == os.getuid():
             folder.chmod(mode | 0o055)
             changed.append((folder, mode))
     yield tmp_path

@@ -1,4 +1,4 @@
-"""A flipped byte anywhere in a store: ``verify`` names the file, and no use of the store crashes the process."""
+"""A flipped byte anywhere in a store: ``verify`` names the file, and no use of it crashes the process."""
 
 from __future__ import annotations
 

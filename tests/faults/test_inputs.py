@@ -1,4 +1,4 @@
-"""Inputs that vanish, change or are many, large or empty; folders and stores that are not what they should be."""
+"""Inputs that vanish, change, are many, large or empty; folders and stores that are not as they should be."""
 
 from __future__ import annotations
 
@@ -113,8 +113,7 @@ def test_a_file_of_the_store_is_missing(store: Path, tmp_path: Path, name: str, 
     shutil.copytree(store, copy)
     (copy / name).unlink()
     with pytest.raises(StoreError, match=message):
-        hr.load_from_disk(copy)["train"]
-        hr.Encoder(copy)
+        (hr.load_from_disk(copy)["train"], hr.Encoder(copy))
     assert hr.verify(copy) == [f"{name}: cannot be read (No such file or directory)"]
 
 

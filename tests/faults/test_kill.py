@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
+import random  # noqa: TID251 - draws test data
 import signal
 import time
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def finished_parts(out: Path) -> dict[str, tuple[int, int]]:
 
 @pytest.fixture(scope="session")
 def holds(bytes_of: Callable[..., Any], forks: Any) -> Callable[..., int]:
-    """Holds what must be true of ``out`` after a kill, and after ``again``; returns the shards that were kept."""
+    """Holds what must be true of ``out`` after a kill and ``again``; returns how many shards were kept."""
 
     def holds(out: Path, again: tuple[Any, ...], expected: dict[str, bytes], *, opens: bool = False) -> int:
         if (out / "headrace.json").exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Callable
@@ -70,8 +71,7 @@ def used(spec: dict[str, Any], parent: Path, files: Any) -> bool:
     before = snapshot(parent, out)
     try:
         splits = hr.build(spec, out=out, threads=1)
-    except HeadraceError as error:
-        assert str(error)
+    except HeadraceError:
         return False
     finally:
         assert snapshot(parent, out) == before
@@ -253,26 +253,25 @@ def wrong_types() -> list[tuple[str, Any]]:
 @pytest.mark.parametrize(("key", "value"), wrong_types())
 def test_a_manifest_of_wrong_types(store: Path, tmp_path: Path, key: str, value: Any) -> None:
     copy = forged(store, tmp_path / "copy", lambda manifest: manifest.update({key: value}))
-    try:
+    with contextlib.suppress(HeadraceError):
         splits = hr.load_from_disk(copy)
         assert hr.verify(copy) != []
         splits.embedding_sizes()
         hr.Encoder(copy)
         assert "train" not in splits or splits["train"].to_list()
-    except HeadraceError as error:
-        assert str(error)
+
+
+DETAILS: list[Any] = [None, 7, "x", [7], {}, {"rows": [7]}, {"classes": 7, "observed_until": 7}]
 
 
 @pytest.mark.parametrize("key", ["spec", "fitted", "sources", "rows"])
-@pytest.mark.parametrize("value", [None, 7, "x", [7], {}, {"rows": [7]}, {"classes": 7, "observed_until": 7}])
+@pytest.mark.parametrize("value", DETAILS)
 def test_details_of_wrong_types(store: Path, job: Any, tmp_path: Path, key: str, value: Any) -> None:
     """Opened or refused in words; a build over it is the store that the spec gives."""
     copy = forged(store, tmp_path / "copy", lambda manifest: manifest["details"].update({key: value}))
-    try:
+    with contextlib.suppress(HeadraceError):
         splits = hr.load_from_disk(copy)
         splits["train"].to_list()
         hr.Encoder(copy)
-    except HeadraceError as error:
-        assert str(error)
     hr.build(json.loads(job.spec.read_text()), out=copy, threads=1)
     assert hr.load_from_disk(copy).num_rows == hr.load_from_disk(store).num_rows
