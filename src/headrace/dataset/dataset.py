@@ -20,6 +20,8 @@ from headrace.loading.rows import IdDtype, Rows
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headrace.loading.torch import TorchDataset
+
 _ITERATION_ROWS = 1000
 
 
@@ -228,6 +230,23 @@ class Dataset:
         """
         space = self.sample_space(id_dtype=id_dtype, masks=masks, pad_to=pad_to, layout=layout)
         return Loader(space, **options)
+
+    def as_torch_dataset(self, *, seed: int = 0, epoch: int = 0, **options: Any) -> TorchDataset:
+        """Return the rows as a map-style ``torch.utils.data.Dataset``, for a user's own ``collate_fn``.
+
+        ``__getitems__`` gathers the samples of a whole batch at once.
+
+        Args:
+            seed: For what is drawn.
+            epoch: For what is drawn.
+            **options: As of ``sample_space``.
+
+        Raises:
+            StoreError: The rows were not encoded by a spec.
+        """
+        from headrace.loading.torch import TorchDataset
+
+        return TorchDataset(self.sample_space(**options), seed=seed, epoch=epoch)
 
 
 def _digest(batches: Sequence[pa.RecordBatch]) -> str:
