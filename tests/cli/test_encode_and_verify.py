@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 from typer.testing import Result
 
 import headrace as hr
@@ -72,6 +73,21 @@ def test_a_damaged_manifest_ends_with_1(store: Path, tmp_path: Path, run: Run) -
     (tmp_path / "copy" / "headrace.json").write_text("{")
     for command in ("verify", "show"):
         assert run(command, tmp_path / "copy").exit_code == 1
+
+
+def test_show_of_ids_that_no_table_has_ends_with_1(store: Path, tmp_path: Path, run: Run) -> None:
+    shard = Path("train") / "00000.arrow"
+    shutil.copytree(store, tmp_path / "copy")
+    with pa.memory_map(str(store / shard)) as source:
+        rows = pa.ipc.open_file(source).read_all()
+    for name, wrong in (("color", 77), ("shop", 77), ("age", 77), ("device", 77), ("action", -1)):
+        place = rows.column_names.index(name)
+        damaged = rows.set_column(place, name, pa.array([wrong] * len(rows), rows.schema.field(name).type))
+        with pa.ipc.new_file(str(tmp_path / "copy" / shard), rows.schema) as writer:
+            writer.write_table(damaged)
+        done = run("show", tmp_path / "copy")
+        assert done.exit_code == 1, name
+        assert f"the id {wrong} is stored where there are ids 0 to " in done.stderr
 
 
 def test_show_of_a_damaged_shard_ends_with_1(store: Path, tmp_path: Path, run: Run) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from headrace.arrays import numbers_of
+from headrace.errors import StoreError
 from headrace.fit.fitted import Fitted
 from headrace.fit.statistics import Statistics
 from headrace.report.tokens import Token, own_token, vocabulary_token
@@ -119,8 +120,17 @@ def _(feature: Sequence | Set | WeightedSet, place: Place) -> Cell:
     weights = None
     if isinstance(feature, WeightedSet):
         weights = place.batch.column(f"{place.name}_weights")[place.row].as_py() or []
+        _check_lengths(place.name, ids, weights)
     raw, names = [token.raw for token in tokens], [token.name for token in tokens]
     return Cell(feature.kind, raw, ids, names, place.scalar.is_valid, weights)
+
+
+def _check_lengths(name: str, ids: list[int], weights: list[float]) -> None:
+    if len(ids) != len(weights):
+        raise StoreError(
+            f"{name}: {len(ids)} ids and {len(weights)} weights stand in one row: the shard is damaged. "
+            "Run `headrace verify` on the store; restore the file, or build again."
+        )
 
 
 @_decode.register
@@ -133,9 +143,11 @@ def _(feature: Numeric, place: Place) -> Cell:
     return Cell(feature.kind, raw, place.number, None if present else "MISSING", present)
 
 
+_LARGEST_LOG = 709.0
+"""About the logarithm of the largest float64."""
 _BEFORE: dict[str, Callable[[float, Any], float]] = {
     "none": lambda value, _: value,
-    "log1p": lambda value, _: math.expm1(value),
+    "log1p": lambda value, _: math.expm1(value) if value < _LARGEST_LOG else math.inf,
     "standardize": lambda value, fitted: value * fitted.deviation + fitted.mean,
     "minmax": lambda value, fitted: _from_unit(value, fitted),
 }

@@ -15,6 +15,7 @@ from headrace.dataset.encoded import EncodedStore
 from headrace.encoding.shard import TIME
 from headrace.errors import StoreError
 from headrace.report.cells import Cell, decode
+from headrace.report.tokens import check_id
 from headrace.spec import ClassLabel
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -105,6 +106,8 @@ def _label(store: EncodedStore, name: str, shard: pa.RecordBatch, row: int) -> S
     value = shard.column(name)[row].as_py()
     weights = f"{name}_weight"
     weight = shard.column(weights)[row].as_py() if weights in shard.schema.names else None
-    classes = store.fitted.classes[name] if isinstance(store.spec.labels[name], ClassLabel) else ()
-    named = value is not None and 0 <= value < len(classes)
-    return ShownLabel(value, classes[int(value)] if named else None, weight)
+    if value is None or not isinstance(store.spec.labels[name], ClassLabel):
+        return ShownLabel(value, None, weight)
+    classes = store.fitted.classes[name]
+    check_id(value, len(classes))
+    return ShownLabel(value, classes[value], weight)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from headrace.encoding.features import FIRST, MISSING, UNKNOWN
+from headrace.encoding.features import FIRST, MISSING, UNKNOWN, table_size
+from headrace.errors import StoreError
 from headrace.fit.fitted import Fitted
 from headrace.fit.rules import PAD, Rules
 from headrace.fit.vocabulary import Vocabulary
@@ -23,7 +24,12 @@ class Token(NamedTuple):
 
 
 def vocabulary_token(vocabulary: Vocabulary, token_id: int) -> Token:
-    """Return what an id of a vocabulary stands for."""
+    """Return what an id of a vocabulary stands for.
+
+    Raises:
+        StoreError: The id is beyond the table.
+    """
+    check_id(token_id, len(vocabulary))
     rules, values = vocabulary.rules, len(vocabulary.values)
     if token_id < rules.first_id:
         return Token(None, reserved_name(rules, token_id))
@@ -33,6 +39,15 @@ def vocabulary_token(vocabulary: Vocabulary, token_id: int) -> Token:
     return Token(None, f"bucket {place - values} of {rules.unknown_buckets}")
 
 
+def check_id(token_id: int, size: int) -> None:
+    """Raise ``StoreError`` where an id is not in ``[0, size)``: no build writes such a one."""
+    if not 0 <= token_id < size:
+        raise StoreError(
+            f"the id {token_id} is stored where there are ids 0 to {size - 1}: the shard is damaged. "
+            "Run `headrace verify` on the store; restore the file, or build again."
+        )
+
+
 def reserved_name(rules: Rules, token_id: int) -> str:
     """Return the names of a reserved id, as ``"UNKNOWN"``; ``"PAD/UNKNOWN"`` where they are merged."""
     ids = {"PAD": PAD, "UNKNOWN": rules.unknown_id, "MISSING": rules.missing_id}
@@ -40,7 +55,12 @@ def reserved_name(rules: Rules, token_id: int) -> str:
 
 
 def own_token(feature: Feature, name: str, fitted: Fitted, token_id: int) -> Token:
-    """Return what an id of a feature without a vocabulary stands for."""
+    """Return what an id of a feature without a vocabulary stands for.
+
+    Raises:
+        StoreError: The id is beyond the table.
+    """
+    check_id(token_id, table_size(feature, None) or 0)
     if token_id < FIRST:
         return Token(None, reserved_name(_OWN_RULES, token_id))
     number = token_id - FIRST
