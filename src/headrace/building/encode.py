@@ -26,12 +26,12 @@ from headrace.building.writing import write_shards
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.fitted import fitted_details, fitted_files, save_fitted
 from headrace.dataset.layout import WORK
-from headrace.dataset.manifest import Manifest
+from headrace.dataset.manifest import Manifest, read_manifest
 from headrace.dataset.splits import load_from_disk
 from headrace.dataset.view import encoded_rows
 from headrace.encoding.rows import Rows
 from headrace.encoding.shard import encode_rows
-from headrace.errors import BuildError, SourceError
+from headrace.errors import BuildError, SourceError, StoreError
 from headrace.loading.space import Batch
 from headrace.parse.part import PartReader
 from headrace.sources import open_source
@@ -84,6 +84,8 @@ def encode(
         finish_publishing(out)
         sources = {"rows": describe_files(reader.files, {})}
         fingerprint = store_fingerprint(spec, sources) + opened.manifest.fingerprint[:8]
+        if _is_finished(out, fingerprint):
+            return load_from_disk(out)[SPLIT]
         staging = staging_folder(out)
         claim(staging, fingerprint)
         reader.check()
@@ -122,6 +124,16 @@ def encode(
         shards = {name: tuple(entries) for name, entries in splits.items()}
         publish(out, Manifest("rows", fingerprint, shards, files_, details))
     return load_from_disk(out)[SPLIT]
+
+
+def _is_finished(out: Path, fingerprint: str) -> bool:
+    """Return whether ``out`` holds these rows already, whole: what a killed run had all but published."""
+    try:
+        manifest = read_manifest(out)
+    except StoreError:
+        return False
+    there = all((out / entry.name).exists() for entry in manifest.entries())
+    return manifest.fingerprint == fingerprint and there
 
 
 def _rows_plan(spec: Spec, *, labels: bool) -> ParsePlan:

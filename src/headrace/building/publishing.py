@@ -32,6 +32,7 @@ def publish(out: Path, manifest: Manifest) -> None:
 
 def finish_publishing(out: Path) -> None:
     """Do what is left of a ``publish`` that was interrupted; nothing where none was."""
+    _remove_torn(out)
     journal = out / WORK / _JOURNAL
     if not journal.exists():
         return
@@ -63,6 +64,16 @@ def _read(journal: Path) -> tuple[Manifest, list[str]]:
         f"{journal}: damaged, or no journal of headrace's. Remove the folder {journal.parent} and "
         "build again; the files of the store beside it can stay."
     )
+
+
+def _remove_torn(out: Path) -> None:
+    """Remove what a killed process was writing: a manifest, a journal or a fingerprint."""
+    for path in [
+        *out.glob(f"{MANIFEST_NAME}.*{disk.TEMPORARY_SUFFIX}"),
+        *(out / WORK).glob(f"*{disk.TEMPORARY_SUFFIX}"),
+    ]:
+        if path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def _is_plain(name: str) -> bool:
