@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-FLIPS_AT_ONCE = 25
+FLIPS_AT_ONCE = 12
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def names(copy: Path) -> list[str]:
     return sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file())
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_byte(forks: Any, job: Any, copy: Path, names: list[str], store: Path, data: Any) -> None:
     flip = st.tuples(st.sampled_from(names), st.integers(0, 1 << 20), st.integers(1, 255))

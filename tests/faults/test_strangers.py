@@ -245,9 +245,8 @@ def test_a_journal_from_a_stranger_removes_nothing_elsewhere(store: Path, job: A
 
 
 def wrong_types() -> list[tuple[str, Any]]:
-    return [
-        (key, value) for key in ("details", "splits", "files", "kind") for value in (None, 7, "x", [7], {})
-    ]
+    values: list[Any] = [None, 7, "x", [7], {}]
+    return [(key, one) for key in ("details", "splits", "files", "kind") for one in values]
 
 
 @pytest.mark.parametrize(("key", "value"), wrong_types())
