@@ -92,6 +92,7 @@ def open_shard(path: Path) -> pa.RecordBatch:
 def _only_batch(reader: Any) -> pa.RecordBatch:
     batch = reader.get_batch(0) if reader.num_record_batches == 1 else _one_batch(reader.read_all())
     batch.validate(full=True)
+    "".join(batch.schema.names)  # raises ValueError where a name is no UTF-8
     return batch
 
 
