@@ -21,7 +21,8 @@ def test_a_collate_function_of_the_users_own_gets_the_rows(tmp_path: Path) -> No
     train = hr.build(spec, out=tmp_path / "store")["train"]
     dataset = train.as_torch_dataset()
     assert len(dataset) == 10
-    batches = list(DataLoader(dataset, batch_size=4, collate_fn=lambda rows: [row["u"].item() for row in rows]))
+    loader = DataLoader(dataset, batch_size=4, collate_fn=lambda rows: [row["u"].item() for row in rows])
+    batches = list(loader)
     # 0 stands four times, 1 and 2 three times: ids 3, 4, 5 by falling count, ties by byte order.
     assert batches == [[3, 4, 5, 3], [4, 5, 3, 4], [5, 3]]
     assert torch.as_tensor(dataset[1]["y"]).item() == 1.0
