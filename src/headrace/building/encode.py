@@ -183,6 +183,7 @@ class Encoder:
         opened = load_from_disk(store)
         self._labels = labels
         self._spec = opened.spec
+        self._split = next(iter(opened))
         self._fitted = opened.fitted
         self._plan = _rows_plan(opened.spec, labels=labels)
         self._tables = load_tables(opened.folder, opened.spec)
@@ -205,7 +206,6 @@ class Encoder:
         if part.bad:
             raise SourceError(f"row {part.bad[0].row}: {part.bad[0].reason}.")
         everything = np.arange(len(part), dtype=np.int64)
-        split = next(iter(self._spec.split_names))
-        batch = encode_rows(self._spec, part, everything, split, self._fitted, labels=self._labels)
+        batch = encode_rows(self._spec, part, everything, self._split, self._fitted, labels=self._labels)
         space = encoded_rows(self._spec, [batch], "encoder")
         return space.gather(everything, everything.astype(np.uint64))

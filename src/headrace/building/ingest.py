@@ -23,7 +23,7 @@ from headrace.arrays import numbers_of
 from headrace.building.plan import ParsePlan
 from headrace.building.settings import Settings
 from headrace.engine.local import run_in_order
-from headrace.errors import BuildError
+from headrace.errors import BuildError, SourceError
 from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.part import Part, PartReader, open_part, save_part
 from headrace.parse.readings import Ids, Reading, key_of
@@ -94,13 +94,18 @@ def parse_source(
     absent = _AbsentColumns(plan, reader, required)
     done = 0
     blocks = reader.blocks(settings.block_bytes, files)
-    for path, _, size in run_in_order(finish, enumerate(_grouped(blocks, part_bytes)), settings.threads):
-        paths.append(path)
-        part = open_part(path)
-        tally.add(part)
-        absent.add(part)
-        done += size
-        settings.progress(f"parsing {plan.table or 'rows'}", min(1.0, done / total))
+    try:
+        for path, _, size in run_in_order(finish, enumerate(_grouped(blocks, part_bytes)), settings.threads):
+            paths.append(path)
+            part = open_part(path)
+            tally.add(part)
+            absent.add(part)
+            done += size
+            settings.progress(f"parsing {plan.table or 'rows'}", min(1.0, done / total))
+    except SourceError:
+        # A file that changed while it was read may be put back with its old time: no part of it is kept.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     tally.check(final=True)
     absent.check()
     claim.finish(len(paths))

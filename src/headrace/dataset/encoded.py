@@ -31,8 +31,15 @@ class EncodedStore:
 def names_of_rows(
     store: EncodedStore, shards: Sequence[pa.RecordBatch], rows: NDArray[np.int64]
 ) -> list[str | None]:
-    """Return what names each row for people: its ``[id]``, or ``file:row`` where none is declared."""
+    """Return what names each row for people: its ``[id]``, or ``file:row`` where none is declared.
+
+    Raises:
+        IndexError: A row is not there.
+    """
     table = pa.Table.from_batches(shards)
+    wrong = np.flatnonzero((rows < 0) | (rows >= table.num_rows))
+    if len(wrong):
+        raise IndexError(f"sample {rows[wrong[0]]}: {store.split} has {table.num_rows} rows.")
     if ID in table.column_names:
         names: list[str | None] = table[ID].take(pa.array(rows)).to_pylist()
         return names

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import did_you_mean
 from headrace.spec.arrays import RESERVED_ARRAYS
 from headrace.spec.draft import SECTIONS_OF_NAMES, Draft
-from headrace.spec.features import OnVocabulary
+from headrace.spec.features import OnVocabulary, has_ids
 from headrace.spec.problems import Problem, quoted
 from headrace.spec.table_checks import table_mistakes
 from headrace.spec.time_checks import time_mistakes, time_warnings
@@ -74,6 +74,9 @@ def _arrays(spec: Spec) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
 def _vocabulary_references(draft: Draft) -> Iterator[Problem]:
     for name, feature in draft.spec.features.items():
         if not isinstance(feature, OnVocabulary):
+            if draft.has("vocabularies", name) and has_ids(feature):
+                text = f"has ids of its own, and the name of [vocabularies.{name}]. Rename one of them."
+                yield Problem(("features", name), text)
             continue
         wanted = feature.vocabulary
         if wanted is not None and not draft.has("vocabularies", wanted):

@@ -300,3 +300,10 @@ Feature: TypeAlias = Annotated[
     Categorical | Sequence | Set | WeightedSet | Numeric | TimePart | Cross | Hashed | Vector,
     one_of("kind", Categorical, Sequence, Set, WeightedSet, Numeric, TimePart, Cross, Hashed, Vector),
 ]
+
+
+def has_ids(feature: Feature) -> bool:
+    """Return whether a model looks a feature up in an embedding table."""
+    if isinstance(feature, Numeric):
+        return feature.transform == "bucketize"
+    return not isinstance(feature, Vector)
