@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -163,6 +164,9 @@ def show(
 
         splits = load_from_disk(store)
         name = _split(splits, split)
+        if splits.manifest.kind == "tokens":
+            _show_windows(store, name, rows if row is None else [row], as_json=as_json)
+            return
         data = splits[name]
         if row is not None and row >= len(data):
             raise typer.BadParameter(f"--row {row}: {name} has rows 0 to {len(data) - 1}.")
@@ -171,6 +175,19 @@ def show(
             _print({"store": str(store), "split": name, "rows": [one.to_dict() for one in shown]})
         else:
             _print(line for one in shown for line in (*row_lines(one), ""))
+
+
+def _show_windows(store: Path, split: str, numbers: int | list[int], *, as_json: bool) -> None:
+    """Show windows of a token store, decoded, with their borders, masks and padding."""
+    from rich.console import Console
+
+    from headrace.text.rendering import render_store, to_terminal
+
+    rendered = render_store(store, split, numbers=numbers)
+    if as_json:
+        _print({"store": str(store), "split": split, "windows": [asdict(one) for one in rendered]})
+    else:
+        Console().print(to_terminal(rendered))
 
 
 def _split(splits: DatasetDict, name: str | None) -> str:
