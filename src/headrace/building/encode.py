@@ -183,7 +183,7 @@ class Encoder:
         opened = load_from_disk(store)
         self._labels = labels
         self._spec = opened.spec
-        self._split = next(iter(opened))
+        self._split = next(iter(opened), self._spec.split_names[0])
         self._fitted = opened.fitted
         self._plan = _rows_plan(opened.spec, labels=labels)
         self._tables = load_tables(opened.folder, opened.spec)
