@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random  # noqa: TID251 - draws test data
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -62,20 +63,23 @@ def holds(bytes_of: Callable[..., Any], forks: Any) -> Callable[..., int]:
 def test_a_build_killed_at_30_instants_is_finished_by_the_next_run(
     forks: Any, job: Any, store: Path, bytes_of: Any, holds: Any, tmp_path: Path
 ) -> None:
+    """Instants of the clock, wherever they fall; a build that was over by then is one try more, a little earlier."""
     started = time.monotonic()
     forks.do("build", job.spec, tmp_path / "measured")
-    duration = time.monotonic() - started
-    expected, draw, kept, killed = bytes_of(store), random.Random(SEED), 0, 0
+    latest = time.monotonic() - started
+    expected, draw, killed = bytes_of(store), random.Random(SEED), 0
     assert bytes_of(tmp_path / "measured") == expected
-    for instant in range(INSTANTS):
-        out = tmp_path / str(instant)
+    while killed < INSTANTS:
+        out = tmp_path / str(killed)
         process = forks.start("build", job.spec, out)
-        time.sleep(duration * (instant + draw.random()) / INSTANTS)
+        time.sleep(latest * (killed + draw.random()) / INSTANTS)
         os.kill(process, signal.SIGKILL)
-        killed += forks.wait(process) == "killed by 9"
-        kept += holds(out, ("build", job.spec, out), expected)
-    assert killed > INSTANTS // 3
-    assert kept > 0
+        if forks.wait(process) == "killed by 9":
+            holds(out, ("build", job.spec, out), expected)
+            killed += 1
+        else:
+            latest *= 0.9
+            shutil.rmtree(out)
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +92,15 @@ def steps(forks: Any, job: Any, tmp_path_factory: pytest.TempPathFactory) -> int
 def test_a_build_killed_at_a_step_on_the_file_system(
     forks: Any, job: Any, store: Path, bytes_of: Any, holds: Any, tmp_path: Path, steps: int, place: int
 ) -> None:
-    """Files appear, move and go one by one: a kill between any two leaves what the next run can use."""
+    """Files appear, move and go one by one: a kill between any two leaves what the next run can use.
+
+    The first shard is whole after a third of the steps, so that kills in the second half find some to keep.
+    """
     step = 1 + (place * steps + random.Random(SEED + place).randrange(steps)) // 12
     out = tmp_path / "store"
     assert forks.do("killed", step, "build", job.spec, out) == "killed by 9"
-    holds(out, ("build", job.spec, out), bytes_of(store))
+    kept = holds(out, ("build", job.spec, out), bytes_of(store))
+    assert kept > 0 or place < 6
 
 
 def test_a_build_that_is_killed_again_and_again_comes_to_its_end(
