@@ -239,6 +239,12 @@ def store(job: Job, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="session")
+def steps(forks: Forks, job: Job, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """How many steps on the file system a build takes."""
+    return int(forks.do("steps", "build", job.spec, tmp_path_factory.mktemp("steps") / "store"))
+
+
+@pytest.fixture(scope="session")
 def bytes_of() -> Callable[[Path], dict[str, bytes]]:
     """Every file of a store by name, but for what a build leaves for the next one."""
 

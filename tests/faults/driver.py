@@ -5,6 +5,7 @@ Each line of standard input is a question in JSON, answered by one line of JSON:
     ["start", "build", SPEC, OUT]             -> the process id of the child
     ["start", "encode", STORE, [FILES], OUT]
     ["start", "killed", N, "build", ...]      a job that kills itself at its Nth step on the file system
+    ["start", "stopped", N, "build", ...]     one that stops itself there (SIGSTOP) until it is told to go on
     ["start", "steps", "build", ...]          a job that "raises" how many such steps it took
     ["start", "flips", STORE, ROWS, [[FILE, PLACE, MASK], ...], NOTE]   see ``flips``
     ["start", "scratch", FOLDER, BYTES]       a job that fills an array which lies in a file
@@ -61,11 +62,20 @@ def encode(store: str, files: list[str], out: str, threads: int = 2) -> None:
 
 def killed(step: int, name: str, *arguments: Any) -> None:
     """Do a job, and kill this process when it is about to take a step on the file system."""
+    _signalled(signal.SIGKILL, step, name, *arguments)
+
+
+def stopped(step: int, name: str, *arguments: Any) -> None:
+    """Do a job, and stop this process when it is about to take a step on the file system."""
+    _signalled(signal.SIGSTOP, step, name, *arguments)
+
+
+def _signalled(sent: signal.Signals, step: int, name: str, *arguments: Any) -> None:
     counted = count(1)
 
     def hook(event: str, details: tuple[Any, ...]) -> None:
         if _is_step(event, details) and next(counted) == step:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), sent)
 
     sys.addaudithook(hook)
     JOBS[name](*arguments)
@@ -197,6 +207,7 @@ JOBS: dict[str, Callable[..., None]] = {
     "build": build,
     "encode": encode,
     "killed": killed,
+    "stopped": stopped,
     "steps": steps,
     "flips": flips,
     "scratch": scratch,

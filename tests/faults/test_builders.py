@@ -8,27 +8,27 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 import headrace as hr
 
 
-def until(condition: Any) -> None:
-    """Wait until something is true."""
-    end = time.monotonic() + 60
-    while not condition():
+@pytest.fixture
+def first(forks: Any, job: Any, steps: int, tmp_path: Path) -> int:
+    """A build that is stopped in the middle, so that it surely holds the lock."""
+    first: int = forks.start("stopped", steps // 2, "build", job.spec, tmp_path / "store")
+    end = time.monotonic() + 200
+    while psutil.Process(first).status() != psutil.STATUS_STOPPED:
         assert time.monotonic() < end
         time.sleep(0.005)
+    return first
 
 
 def test_the_second_builder_is_told(
-    forks: Any, headrace: Any, job: Any, store: Path, bytes_of: Any, tmp_path: Path
+    forks: Any, headrace: Any, job: Any, store: Path, bytes_of: Any, first: int, tmp_path: Path
 ) -> None:
-    """The first one is stopped in the middle, so that it surely holds the lock."""
     out = tmp_path / "store"
-    first = forks.start("build", job.spec, out)
-    until(lambda: list(out.glob(".build/parsed/rows/0*")))
-    os.kill(first, signal.SIGSTOP)
     second = headrace("build", job.toml, "--out", out)
     third = forks.do("encode", store, [str(job.files[0])], out)
     os.kill(first, signal.SIGCONT)
@@ -41,15 +41,12 @@ def test_the_second_builder_is_told(
 
 
 def test_a_killed_builder_holds_no_lock(
-    forks: Any, job: Any, store: Path, bytes_of: Any, tmp_path: Path
+    forks: Any, job: Any, store: Path, bytes_of: Any, first: int, tmp_path: Path
 ) -> None:
-    out = tmp_path / "store"
-    first = forks.start("build", job.spec, out)
-    until(lambda: list(out.glob(".build/parsed/rows/0*")))
     os.kill(first, signal.SIGKILL)
-    forks.wait(first)
-    assert forks.do("build", job.spec, out) == ""
-    assert bytes_of(out) == bytes_of(store)
+    assert forks.wait(first) == "killed by 9"
+    assert forks.do("build", job.spec, tmp_path / "store") == ""
+    assert bytes_of(tmp_path / "store") == bytes_of(store)
 
 
 @pytest.mark.parametrize("count", [6])
