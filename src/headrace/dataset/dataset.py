@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,6 +34,8 @@ class Dataset:
         fingerprint: Stands for the rows of the shards.
         store: Where they came from, when a spec encoded them.
         selection: Which rows of the shards, in which order; ``None``: all.
+        place: Folder and split of the store whose rows these are, all of them and in its order; ``None``
+            for a selection, and for rows in memory.
     """
 
     def __init__(
@@ -41,9 +44,11 @@ class Dataset:
         fingerprint: str,
         store: EncodedStore | None = None,
         selection: NDArray[np.int64] | None = None,
+        place: tuple[Path, str] | None = None,
     ) -> None:
         self.shards = tuple(shards)
         self.store = store
+        self.place = place
         self._data_fingerprint = fingerprint
         self._selection = selection
         self._table = pa.Table.from_batches(self.shards)

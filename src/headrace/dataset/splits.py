@@ -56,7 +56,8 @@ class DatasetDict(Mapping[str, Dataset]):
         entries = self.manifest.splits[split]
         fingerprint = f"{self.manifest.fingerprint}-{split}"
         if self.manifest.kind != "rows":
-            return Dataset([open_shard(self.folder / entry.name) for entry in entries], fingerprint)
+            shards = [open_shard(self.folder / entry.name) for entry in entries]
+            return Dataset(shards, fingerprint, place=(self.folder, split))
         store = EncodedStore(self.folder, split, self.spec, self.fitted, self._source_names())
         return Dataset(open_encoded(self.folder, entries, self.spec), fingerprint, store)
 

@@ -18,14 +18,30 @@ _REACH = 4
 def aligned_cut(streams: Streams, settings: Settings, offsets: NDArray[np.int64]) -> ListedCut:
     """Cut streams at a fixed stride, each start moved back to the nearest sentence start.
 
+    Kept beside the tokens, save with ``offset="random"``, whose windows are those of one epoch.
+
     Args:
         streams: What is cut; its tokens know where sentences start.
-        settings: Window, stride and tail.
+        settings: Window, stride, offset and tail.
         offsets: int64 [K] or [1], where the second window would begin; 0: at the stride.
 
     Raises:
         TextError: The tokens do not know where sentences start.
     """
+    if streams.tokens.sentences is None:
+        raise TextError(
+            "align='sentence': the tokens do not say where sentences start. "
+            "Make them with tokenize(..., sentences=True)."
+        )
+    if settings.offset == "random":
+        return _list_aligned(streams, settings, offsets)
+    declared = (settings.stride, settings.offset, settings.tail, settings.min_remainder)
+    return ListedCut.kept(
+        streams, "aligned", settings.window, declared, lambda: _list_aligned(streams, settings, offsets)
+    )
+
+
+def _list_aligned(streams: Streams, settings: Settings, offsets: NDArray[np.int64]) -> ListedCut:
     borders = sentence_positions(streams)
     window, stride = settings.window, settings.stride
     assert isinstance(stride, int)
@@ -41,18 +57,9 @@ def aligned_cut(streams: Streams, settings: Settings, offsets: NDArray[np.int64]
 
 
 def sentence_positions(streams: Streams) -> NDArray[np.int64]:
-    """Return int64 [M], ascending: positions at which a sentence begins; a document's first is one.
-
-    Raises:
-        TextError: The tokens do not know.
-    """
-    tokens = streams.tokens
-    if tokens.sentence_starts is None:
-        raise TextError(
-            "align='sentence': the tokens do not say where sentences start. "
-            "Make them with tokenize(..., sentences=True)."
-        )
-    starts = tokens.sentence_starts
+    """Return int64 [M], ascending: positions at which a sentence begins; a document's first is one."""
+    tokens, starts = streams.tokens, streams.tokens.sentence_starts
+    assert starts is not None
     document = np.searchsorted(tokens.offsets, starts, side="right") - 1
     inside = starts + (streams.document_offsets - tokens.offsets)[document]
     return np.union1d(inside, streams.document_offsets[:-1])

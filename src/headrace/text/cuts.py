@@ -6,9 +6,10 @@ for row numbers, which runs of tokens fill each row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from headrace.errors import TextError
 from headrace.kernels.windows_fill import first_outside
 from headrace.kernels.windows_layout import cumulate_windows, list_windows, locate_windows
+from headrace.text.plans import RunPlan, kept_plan
 from headrace.text.runs import Integers, Runs
 from headrace.text.streams import Streams
 
@@ -164,6 +166,34 @@ class ListedCut:
         )
         count = int(cumulative[-1])
         return cls(streams, window, cumulative, position[:count], size[:count], seen[:count])
+
+    @classmethod
+    def kept(
+        cls, streams: Streams, kind: str, window: int, declared: object, make: Callable[[], ListedCut]
+    ) -> ListedCut:
+        """Return the windows that ``make`` lists: listed on first use, and kept beside the tokens.
+
+        Args:
+            streams: What is cut.
+            kind: Names the plan's file.
+            window: Tokens in a window.
+            declared: What else the windows depend on.
+            make: Lists them.
+        """
+
+        def plan() -> RunPlan:
+            cut = make()
+            columns: dict[str, NDArray[Any]] = {"position": cut.position, "size": cut.size, "seen": cut.seen}
+            return RunPlan(cut.cumulative, columns)
+
+        def fits(plan: RunPlan) -> bool:
+            enough = plan.offsets.size == streams.offsets.size and "seen" in plan.columns
+            return enough and int(plan.columns["size"].max(initial=0)) <= window
+
+        found = kept_plan(streams, kind, (window, declared), plan, fits)
+        return cls(
+            streams, window, found.offsets, *(found.columns[name] for name in ("position", "size", "seen"))
+        )
 
     def __len__(self) -> int:
         return self.position.size

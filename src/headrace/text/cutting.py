@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import xxhash
 
 from headrace.text.aligned import aligned_cut
 from headrace.text.buckets import BucketedCut
@@ -31,7 +30,7 @@ def cut_at(streams: Streams, buckets: tuple[Settings, ...], seed: int, epoch: in
 
 def _one_cut(streams: Streams, settings: Settings, seed: int, epoch: int) -> Cut:
     if settings.pack == "best_fit":
-        return packed_cut(streams, settings.window, _plan_fingerprint(streams, settings.window))
+        return packed_cut(streams, settings.window)
     if isinstance(settings.stride, DynamicStride):
         return dynamic_cut(streams, settings)
     offsets = _offsets(streams, settings.stride, settings.offset, seed, epoch)
@@ -46,10 +45,3 @@ def _offsets(streams: Streams, stride: int, offset: int | str, seed: int, epoch:
     if isinstance(offset, str):
         return random_offsets(stride, streams.offsets.size - 1, seed, epoch)
     return np.array([offset], np.int64)
-
-
-def _plan_fingerprint(streams: Streams, window: int) -> str:
-    """Return what names a packing plan: the tokens, the end token and the window."""
-    if streams.tokens.folder is None:
-        return ""
-    return xxhash.xxh3_64_hexdigest(f"{streams.tokens.fingerprint} {streams.eos} {window}".encode())

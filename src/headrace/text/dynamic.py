@@ -34,6 +34,8 @@ class _Limits(NamedTuple):
 def dynamic_cut(streams: Streams, settings: Settings) -> ListedCut:
     """Cut streams at a stride that follows a density.
 
+    Kept beside the tokens, save where the density is a function that does not say what it is.
+
     Args:
         streams: What is cut.
         settings: Window, ``DynamicStride`` and tail.
@@ -43,6 +45,19 @@ def dynamic_cut(streams: Streams, settings: Settings) -> ListedCut:
     """
     stride = settings.stride
     assert isinstance(stride, DynamicStride)
+    if stride.density_name is None:
+        return _list_dynamic(streams, settings, stride)
+    declared = (
+        stride.density_name,
+        (stride.mean, stride.minimum, stride.maximum),
+        (settings.tail, settings.min_remainder),
+    )
+    return ListedCut.kept(
+        streams, "dynamic", settings.window, declared, lambda: _list_dynamic(streams, settings, stride)
+    )
+
+
+def _list_dynamic(streams: Streams, settings: Settings, stride: DynamicStride) -> ListedCut:
     limits = _Limits(settings.window, stride.minimum, stride.maximum or settings.window)
     density_of = _density_of(stride, streams)
     quantum = _quantum(streams, density_of, stride.mean, limits)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.dataset.shard import open_shard, write_shard
-from headrace.errors import StoreError
 from headrace.kernels.packing import best_fit_decreasing, copy_runs, count_runs
+from headrace.kernels.windows_plans import largest_sum
 from headrace.text.cuts import check_windows
+from headrace.text.plans import RunPlan, kept_plan
 from headrace.text.runs import Integers, Runs
 from headrace.text.streams import Streams
 from headrace.text.tokens import dtype_for
-
-_FOLDER = "plans"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +48,23 @@ class PackedCut:
         )
 
 
-def packed_cut(streams: Streams, window: int, fingerprint: str) -> PackedCut:
-    """Return the packing plan of a store, made on first use and read from then on.
+def packed_cut(streams: Streams, window: int) -> PackedCut:
+    """Return the packing of a store, planned on first use and kept beside the tokens.
 
     Args:
         streams: One stream a document.
         window: Tokens in a row.
-        fingerprint: What the plan depends on; part of its file's name.
     """
-    path = _plan_path(streams.tokens.folder, fingerprint)
-    if path is not None and (kept := _read_plan(path, streams, window)) is not None:
-        return kept
-    plan = plan_packing(streams, window)
-    if path is not None:
-        _keep_plan(path, plan)
-    return plan
+
+    def make() -> RunPlan:
+        cut = plan_packing(streams, window)
+        return RunPlan(cut.row_pieces, {"position": cut.position, "size": cut.size})
+
+    def fits(plan: RunPlan) -> bool:
+        return bool(largest_sum(plan.offsets, plan.columns["size"]) <= window)
+
+    plan = kept_plan(streams, "best_fit", window, make, fits)
+    return PackedCut(streams, window, plan.offsets, plan.columns["position"], plan.columns["size"])
 
 
 def plan_packing(streams: Streams, window: int) -> PackedCut:
@@ -114,35 +112,3 @@ def _in_order(streams: Streams, window: int, position: Integers, size: Integers,
     counts = np.bincount(row, minlength=first.size)[np.argsort(first)]
     row_pieces = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return PackedCut(streams, window, row_pieces, position[order], size[order].astype(np.int32))
-
-
-def _plan_path(folder: Path | None, fingerprint: str) -> Path | None:
-    return None if folder is None else folder / _FOLDER / f"best_fit-{fingerprint}.arrow"
-
-
-def _read_plan(path: Path, streams: Streams, window: int) -> PackedCut | None:
-    """Return a plan that was kept; None where there is none that can be read."""
-    if not path.exists():
-        return None
-    try:
-        batch = open_shard(path)
-    except StoreError:
-        return None
-    pieces = batch.column("pieces")
-    return PackedCut(
-        streams,
-        window,
-        np.asarray(pieces.offsets).astype(np.int64),
-        np.asarray(pieces.values.field("position")),
-        np.asarray(pieces.values.field("size")),
-    )
-
-
-def _keep_plan(path: Path, plan: PackedCut) -> None:
-    """Write a plan beside the tokens; a folder that cannot be written to keeps none."""
-    pieces = pa.StructArray.from_arrays([pa.array(plan.position), pa.array(plan.size)], ["position", "size"])
-    rows = pa.LargeListArray.from_arrays(pa.array(plan.row_pieces), pieces)
-    try:
-        write_shard(path, pa.RecordBatch.from_arrays([rows], ["pieces"]))
-    except OSError:
-        return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -36,13 +36,22 @@ class DynamicStride:
     """``"edges"``: more windows at both ends of a document, the arcsine density
     1 / (pi sqrt(u (1 - u))) with u = (place + 1/2) / L. ``"surprisal"``: more windows over rare
     tokens, -log2 of a token's share of all tokens. Or a function from a document's ids to
-    non-negative float64 [L]."""
+    non-negative float64 [L]; where it defines ``__fingerprint__()``, a text that changes when the
+    function does, its windows are kept beside the tokens, as those of the built-in densities are."""
     mean: float
     """Mean number of tokens from one start to the next that is aimed at."""
     minimum: int = 1
     """Fewest tokens from one start to the next."""
     maximum: int | None = None
     """Most tokens from one start to the next; None: the window's length."""
+
+    @property
+    def density_name(self) -> str | None:
+        """What stands for the density wherever it is written down; None for a function that does not say."""
+        if isinstance(self.density, str):
+            return self.density
+        own = getattr(self.density, "__fingerprint__", None)
+        return f"function {own()}" if callable(own) else None
 
 
 @dataclass(frozen=True)
@@ -94,11 +103,13 @@ class Settings(Shared):
         _check_packing(self)
         _check_objective(self)
 
-    def without_function(self) -> Settings:
-        """Return the same settings with the name of a density in the place of a function."""
-        if isinstance(self.stride, int) or isinstance(self.stride.density, str):
-            return self
-        return replace(self, stride=replace(self.stride, density="edges"))
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that is declared, by name, with what stands for a density in the place of a function."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if isinstance(self.stride, DynamicStride):
+            values["stride"] = (self.stride.density_name, *astuple(replace(self.stride, density="edges")))
+        return values
 
 
 def buckets_of(window: Any, stride: Any, shared: Shared) -> tuple[Settings, ...]:

@@ -38,9 +38,17 @@ def open_tokens(folder: str | Path, split: str | None = None) -> Tokens:
     manifest = read_manifest(path)
     name = _split_of(manifest, split, path)
     batches = [open_shard(path / entry.name) for entry in manifest.splits[name]]
-    digest = f"{manifest.fingerprint}-{name}"
-    details = {**manifest.details["splits"][name], "tokenizer": manifest.details["tokenizer"]}
-    return tokens_of_batches(batches, digest=digest, folder=path, split=name, details=details)
+    return tokens_of_batches(
+        batches,
+        digest=f"{manifest.fingerprint}-{name}",
+        folder=path,
+        split=name,
+        details=_details(manifest, name),
+    )
+
+
+def _details(manifest: Manifest, split: str) -> dict[str, Any]:
+    return {**manifest.details["splits"][split], "tokenizer": manifest.details["tokenizer"]}
 
 
 def _split_of(manifest: Manifest, split: str | None, folder: Path) -> str:
@@ -109,7 +117,19 @@ def tokens_of_dataset(dataset: Any) -> Tokens:
         )
     table = dataset.to_arrow() if hasattr(dataset, "to_arrow") else dataset.with_format("arrow")[:]
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
-    return tokens_of_batches(batches, digest=getattr(dataset, "fingerprint", None))
+    return tokens_of_batches(batches, digest=getattr(dataset, "fingerprint", None), **_place_of(dataset))
+
+
+def _place_of(dataset: Any) -> dict[str, Any]:
+    """Return folder, split and details of a dataset that is a whole split of a token store as it is now."""
+    place: tuple[Path, str] | None = getattr(dataset, "place", None)
+    if place is None:
+        return {}
+    folder, split = place
+    manifest = read_manifest(folder)
+    if manifest.kind != "tokens" or f"{manifest.fingerprint}-{split}" != dataset.fingerprint:
+        return {}
+    return {"folder": folder, "split": split, "details": _details(manifest, split)}
 
 
 def special_metadata(special: Special) -> dict[bytes, bytes]:

@@ -22,6 +22,7 @@ from headrace.errors import TextError, did_you_mean
 from headrace.text.bars import counting
 from headrace.text.documents import read_documents
 from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
+from headrace.text.plans import remove_plans
 from headrace.text.progress import Progress
 from headrace.text.splitting import TRAIN, Splitting, content_hash
 from headrace.text.tokenizer import Encoded, Tokenizer, TokenizerLike, as_tokenizer, plain_text
@@ -181,6 +182,7 @@ def _run(job: Job, docs: Any, append: bool) -> None:
         writer.finish(empty_rows(job.wanted, job.values_dtype))
     _publish(job, progress.written)
     progress.path.unlink(missing_ok=True)
+    remove_plans(job.folder)
 
 
 def _assigned(job: Job, docs: Any) -> Iterator[Assigned]:

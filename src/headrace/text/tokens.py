@@ -151,7 +151,7 @@ class Tokens:
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what makes it again in another process: a store is opened there, addresses are left here."""
         if self.folder is not None:
-            return _open_again, (str(self.folder), self.split, self.special)
+            return _open_again, (str(self.folder), self.split, self.special, self.digest)
         return _make_again, ({name: getattr(self, name) for name in self.__dataclass_fields__},)
 
     def __len__(self) -> int:
@@ -251,8 +251,14 @@ def _make_again(fields: dict[str, Any]) -> Tokens:
     return Tokens(**fields)
 
 
-def _open_again(folder: str, split: str | None, special: Special) -> Tokens:
-    return replace(Tokens.open(folder, split), special=special)
+def _open_again(folder: str, split: str | None, special: Special, digest: str | None) -> Tokens:
+    opened = Tokens.open(folder, split)
+    if opened.digest != digest:
+        raise TextError(
+            f"{folder}: the store was changed while it was in use, by append=True for instance. "
+            "Open it again in the process that hands it over."
+        )
+    return replace(opened, special=special)
 
 
 def dtype_for(vocab_size: int) -> np.dtype[Any]:

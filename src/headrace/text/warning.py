@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from headrace.text.cuts import Cut
+from headrace.text.cutting import cut_at
 from headrace.text.settings import DynamicStride, Settings
 from headrace.text.streams import Streams
 
 _BLOCK_ROWS = 1 << 12
 
 
-def warnings_of(settings: Settings, streams: Streams, cut: Callable[[], Cut]) -> Iterator[str]:
+def warnings_of(settings: Settings, streams: Streams) -> Iterator[str]:
     """Yield one line for each thing about these windows that is allowed and seldom meant.
 
     Args:
-        settings: What was declared.
+        settings: What was declared for one window length.
         streams: What is cut.
-        cut: Gives the rows; called only where the answer depends on them.
     """
     if _skews_masking(settings):
         yield (
@@ -27,7 +27,7 @@ def warnings_of(settings: Settings, streams: Streams, cut: Callable[[], Cut]) ->
             "middle of a document are trained on several times as often as those at its ends. "
             f"A stride of at least {settings.window // 2} evens it out."
         )
-    if _leaves_targets_out(settings) and _continues_documents(streams, cut()):
+    if _leaves_targets_out(settings) and _continues_documents(streams, cut_at(streams, (settings,), 0, 0)):
         yield (
             f"labels='same' with stride = window = {settings.window}: the first token of every window that "
             "continues a document is never a label; summary().unscored_targets counts them. "

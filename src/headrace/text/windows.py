@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
 from headrace.loading.loader import Loader
 from headrace.loading.space import Role
+from headrace.text.buckets import BucketedCut
 from headrace.text.cuts import Cut, ListedCut, StrideCut
 from headrace.text.cutting import cut_at
 from headrace.text.epoch import WindowEpoch
@@ -164,13 +165,23 @@ class Windows:
     def fingerprint(self) -> str:
         """Hexadecimal digest of the tokens and of every argument that changes a window."""
         digest = xxhash.xxh3_128(self.tokens.fingerprint.encode())
-        plain = [settings.without_function() for settings in self.buckets]
-        digest.update(repr((plain, self.streams.eos, self.pad_id)).encode())
+        declared = [settings.parameters for settings in self.buckets]
+        digest.update(repr((declared, self.streams.eos, self.pad_id)).encode())
         if self.spans is not None:
             digest.update(self.spans.tobytes())
-        if isinstance(self.settings.stride, DynamicStride):
-            digest.update(self._fixed_cut.runs(np.arange(len(self))).position.tobytes())
+        for cut in self._cuts_of_nameless_functions():
+            digest.update(cut.position.data)
         return digest.hexdigest()
+
+    def _cuts_of_nameless_functions(self) -> Iterator[ListedCut]:
+        """Yield the windows that follow a function of which nothing but its windows is known."""
+        for number, settings in enumerate(self.buckets):
+            stride = settings.stride
+            if isinstance(stride, DynamicStride) and stride.density_name is None:
+                whole = self._fixed_cut
+                cut = whole.cuts[number] if isinstance(whole, BucketedCut) else whole
+                assert isinstance(cut, ListedCut)
+                yield cut
 
     @property
     def fill(self) -> Mapping[str, float]:
@@ -276,8 +287,9 @@ class Windows:
         return np.diff(cut.cumulative)
 
     def _warn(self) -> None:
-        for line in warnings_of(self.settings, self.streams, lambda: self._cut(0, 0)):
-            warnings.warn(line, UserWarning, stacklevel=3)
+        for settings in self.buckets:
+            for line in warnings_of(settings, self.streams):
+                warnings.warn(line, UserWarning, stacklevel=3)
 
 
 def as_tokens(tokens: Any) -> Tokens:
