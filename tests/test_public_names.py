@@ -13,7 +13,7 @@ import headrace as hr
 PUBLIC = {
     "headrace": [
         "Dataset", "DatasetDict", "Encoder", "Loader", "Spec", "Vocabulary", "__version__",
-        "build", "encode", "load_from_disk", "verify", "why_stale",
+        "build", "encode", "load_dataset", "load_from_disk", "verify", "why_stale",
     ],
     "headrace.errors": [
         "BuildError", "CorpusError", "HeadraceError", "LoaderError", "OrderError", "SourceError", "SpecError",

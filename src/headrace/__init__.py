@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.building.build import build, why_stale
     from headrace.building.encode import Encoder, encode
     from headrace.dataset.dataset import Dataset
+    from headrace.dataset.load import load_dataset
     from headrace.dataset.splits import DatasetDict, load_from_disk, verify
     from headrace.fit.vocabulary import Vocabulary
     from headrace.loading.loader import Loader
@@ -34,6 +35,7 @@ _HOME = {
     "Vocabulary": "headrace.fit.vocabulary",
     "build": "headrace.building",
     "encode": "headrace.building",
+    "load_dataset": "headrace.dataset.load",
     "load_from_disk": "headrace.dataset.splits",
     "verify": "headrace.dataset.splits",
     "why_stale": "headrace.building",
@@ -49,6 +51,7 @@ __all__ = [
     "__version__",
     "build",
     "encode",
+    "load_dataset",
     "load_from_disk",
     "verify",
     "why_stale",
