@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from headrace.errors import SourceError, did_you_mean
 
-_PART = re.compile(
-    r"\s*(?P<name>\w+(?:\.\w+)*)\s*(?:\[\s*(?P<begin>-?\d+%?)?\s*:\s*(?P<end>-?\d+%?)?\s*\])?\s*"
-)
+_PART = re.compile(r"(?P<name>\w+(?:\.\w+)*)(?:\[(?P<begin>-?\d+%?)?:(?P<end>-?\d+%?)?\])?")
 _ALL = "all"
 _WHOLE = 100
 
@@ -66,8 +64,8 @@ def _parts(text: str, split: str, names: Sequence[str]) -> list[SplitPart]:
         )
     part = SplitPart(match["name"], match["begin"], match["end"])
     _check_borders(part, split)
-    if part.name == _ALL and _ALL not in names:
-        return [SplitPart(name, part.begin, part.end) for name in names]
+    if text == _ALL and _ALL not in names:
+        return [SplitPart(name) for name in names]
     if part.name not in names:
         raise SourceError(
             f"split={split!r}: there is no split {part.name!r}, only {', '.join(names)}."
