@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.arrays import texts_of
 from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.interner import Interner
 
@@ -52,3 +54,43 @@ def test_an_array_of_nothing_but_nulls_has_no_entry() -> None:
     assert interner.intern(pa.nulls(3)).tolist() == [NULL_CODE] * 3
     assert len(interner) == 0
     assert interner.values().to_pylist() == []
+
+
+@given(
+    rows=st.lists(st.none() | st.lists(id_texts.filter(bool), max_size=9), max_size=8),
+    separator=st.sampled_from([",", "|", "-", "1", "::", "ü"]),
+    cut=st.integers(0, 8),
+)
+@settings(deadline=None, max_examples=150)
+def test_elements_of_written_lists_are_those_of_split(
+    rows: list[list[str] | None], separator: str, cut: int
+) -> None:
+    texts = [None if row is None else separator.join(row) for row in rows]
+    interner, known = Interner(slots=4), dict[str, int]()
+    for part in (texts[:cut], texts[cut:]):
+        offsets, codes = interner.lists(texts_of(pa.array(part, pa.string())), separator)
+        elements = [text.split(separator) if text else [] for text in part]
+        assert np.diff(offsets).tolist() == list(map(len, elements))
+        flat = [element for row in elements for element in row]
+        assert codes.tolist() == [known.setdefault(element, len(known)) for element in flat]
+    assert interner.values().to_pylist() == list(known)
+
+
+def test_texts_of_every_length_beside_one_another_and_at_the_end_of_their_bytes() -> None:
+    texts = ["x" * length + last for length in range(20) for last in ("", "\0", "\0\0", "y", "é")]
+    texts = list(dict.fromkeys(texts)) * 3
+    interner = Interner(slots=4)
+    for text in texts:
+        interner.intern(pa.array([text]))
+    expected = [texts.index(text) for text in texts]
+    assert interner.intern(pa.array(texts)).tolist() == expected
+    assert interner.values().to_pylist() == texts[: len(interner)]
+
+
+def test_more_values_than_the_memo_holds() -> None:
+    numbers = (np.arange(60_000) * 48271) % 30_011
+    interner = Interner()
+    codes = interner.lists(texts_of(pa.array(["|".join(map(str, numbers.tolist()))])), "|")[1]
+    known: dict[int, int] = {}
+    assert codes.tolist() == [known.setdefault(number, len(known)) for number in numbers.tolist()]
+    assert interner.intern(pa.array(numbers)).tolist() == codes.tolist()

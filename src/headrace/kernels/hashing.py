@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.kernels.compile import inline, kernel
+from headrace.kernels.compile import bare_inline, kernel
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -24,12 +24,12 @@ LONGEST_INTEGER = 20
 """Characters of the longest 64-bit integer, its sign included."""
 
 
-@inline
+@bare_inline
 def _rotate(value, bits):  # type: ignore[no-untyped-def]
     return (value << np.uint64(bits)) | (value >> np.uint64(64 - bits))
 
 
-@inline
+@bare_inline
 def _load32(data, place):  # type: ignore[no-untyped-def]
     return (
         np.uint64(data[place])
@@ -39,22 +39,22 @@ def _load32(data, place):  # type: ignore[no-untyped-def]
     )
 
 
-@inline
+@bare_inline
 def _load64(data, place):  # type: ignore[no-untyped-def]
     return _load32(data, place) | _load32(data, place + 4) << np.uint64(32)
 
 
-@inline
+@bare_inline
 def _round(accumulator, word):  # type: ignore[no-untyped-def]
     return _rotate(accumulator + word * _P2, 31) * _P1
 
 
-@inline
+@bare_inline
 def _merge(hashed, accumulator):  # type: ignore[no-untyped-def]
     return (hashed ^ _round(np.uint64(0), accumulator)) * _P1 + _P4
 
 
-@inline
+@bare_inline
 def _stripes(data, start, end, seed):  # type: ignore[no-untyped-def]
     v1 = seed + _P1 + _P2
     v2 = seed + _P2
@@ -71,7 +71,7 @@ def _stripes(data, start, end, seed):  # type: ignore[no-untyped-def]
     return _merge(_merge(_merge(_merge(hashed, v1), v2), v3), v4), place
 
 
-@inline
+@bare_inline
 def xxh64(data, start, end, seed):  # type: ignore[no-untyped-def]
     """Return XXH64 of the bytes ``data[start:end]`` as uint64."""
     seed = np.uint64(seed)
@@ -94,7 +94,7 @@ def xxh64(data, start, end, seed):  # type: ignore[no-untyped-def]
     return hashed ^ (hashed >> np.uint64(32))
 
 
-@inline
+@bare_inline
 def decimal_value(data, start, end):  # type: ignore[no-untyped-def]
     """Read ``data[start:end]`` as a decimal integer in its one canonical form.
 
@@ -120,7 +120,7 @@ def decimal_value(data, start, end):  # type: ignore[no-untyped-def]
     return True, -value if negative else value
 
 
-@inline
+@bare_inline
 def write_decimal(value, out, start):  # type: ignore[no-untyped-def]
     """Write an int64 or uint64 in decimal from ``out[start]`` on; return the place after the last digit."""
     place = start

@@ -13,21 +13,17 @@ A table is plain arrays, so that it can lie in memory or in a file map:
 A text that is a canonical decimal integer of at most 18 digits *is* that
 integer: ``1001`` as text, as int64 and as uint64 are one entry, and the most
 common ids need no text, no hash of bytes and no comparison of bytes. Open
-addressing with linear probing. Where a table is larger than the caches, a look-up
-waits for memory; integers are looked up ``_AHEAD`` at a time, their slots asked
-for first.
+addressing with linear probing.
 
-The filling kernels stop where a table is full and return how far they came:
-``parse.interner.Interner`` makes room and calls again.
+``kernels.interning`` fills tables.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from headrace.kernels.compile import inline, kernel
+from headrace.kernels.compile import bare_inline, bare_kernel, kernel
 from headrace.kernels.hashing import DECIMAL_LIMIT, LONGEST_INTEGER, decimal_value, write_decimal, xxh64
-from headrace.kernels.memory import prefetch
 
 NULL_CODE = 0xFFFFFFFF
 """The code of a missing element."""
@@ -38,19 +34,19 @@ _FREE = np.int64(FREE)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HIGH = np.uint64(0xFFFFFFFF00000000)
 _LOW = np.uint64(0xFFFFFFFF)
-_AHEAD = 16
 
 
-@inline
-def _integer_slot(value, slots):  # type: ignore[no-untyped-def]
+@bare_inline
+def integer_slot(value, slots):  # type: ignore[no-untyped-def]
+    """Return the slot at which the search for an integer begins."""
     mixed = np.uint64(value) * _GOLDEN
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(len(slots) - 1))
 
 
-@inline
+@bare_inline
 def find_integer(value, integers, integer_codes):  # type: ignore[no-untyped-def]
     """Return ``(code, slot)`` of an integer of at most 18 digits; code -1 and the free slot if absent."""
-    slot = _integer_slot(value, integers)
+    slot = integer_slot(value, integers)
     while True:
         found = integers[slot]
         if found == value:
@@ -60,7 +56,7 @@ def find_integer(value, integers, integer_codes):  # type: ignore[no-untyped-def
         slot = (slot + 1) & (len(integers) - 1)
 
 
-@inline
+@bare_inline
 def _same_text(data, start, length, arena, other):  # type: ignore[no-untyped-def]
     for place in range(length):
         if data[start + place] != arena[other + place]:
@@ -68,7 +64,7 @@ def _same_text(data, start, length, arena, other):  # type: ignore[no-untyped-de
     return True
 
 
-@inline
+@bare_inline
 def find_text(data, start, end, hashed, texts, starts, lengths, arena):  # type: ignore[no-untyped-def]
     """Return ``(code, slot)`` of a text that is no canonical integer; code -1 and the free slot if absent."""
     slot = np.int64(hashed & np.uint64(len(texts) - 1))
@@ -84,139 +80,23 @@ def find_text(data, start, end, hashed, texts, starts, lengths, arena):  # type:
         slot = (slot + 1) & (len(texts) - 1)
 
 
-@inline
-def _text_entry(hashed, code):  # type: ignore[no-untyped-def]
+@bare_inline
+def text_entry(hashed, code):  # type: ignore[no-untyped-def]
+    """Return what a slot holds of a text with this hash and code."""
     return np.int64((hashed & _HIGH) | np.uint64(code + 1))
 
 
-@inline
-def _is_valid(valid, row):  # type: ignore[no-untyped-def]
+@bare_inline
+def is_valid(valid, row):  # type: ignore[no-untyped-def]
+    """Return whether a row counts; without ``valid`` every one does."""
     return len(valid) == 0 or valid[row]
 
 
-@kernel
-def intern_texts(  # type: ignore[no-untyped-def]
-    data,
-    begins,
-    ends,
-    valid,
-    codes,
-    row,
-    state,
-    limits,
-    integers,
-    integer_codes,
-    texts,
-    starts,
-    lengths,
-    arena,
-):
-    """Give each text its code, adding those not seen before.
-
-    Args:
-        data: uint8, the bytes that ``begins`` and ``ends`` (int [n]) point into.
-        begins: Where each text begins.
-        ends: Where each text ends.
-        valid: bool [n], or empty: every text counts. A text that does not gets ``NULL_CODE``.
-        codes: uint32 [n], filled from ``row`` on.
-        row: Where to begin.
-        state: int64 [4], changed here: codes given, integers, texts, and bytes of the arena used so far.
-        limits: int64 [2]: most integers and most texts that their slots may hold.
-        integers: See the module; likewise the arrays that follow.
-
-    Returns:
-        The row that there was no room for, or n.
-    """
-    for at in range(row, len(begins)):
-        if not _is_valid(valid, at):
-            codes[at] = _NULL
-            continue
-        start = np.int64(begins[at])
-        end = np.int64(ends[at])
-        whole, value = decimal_value(data, start, end)
-        if whole:
-            code, slot = find_integer(value, integers, integer_codes)
-            if code < 0:
-                if state[0] >= len(starts) or state[1] >= limits[0]:
-                    return at
-                code = _add_integer(value, slot, state, integers, integer_codes, lengths)
-        else:
-            hashed = xxh64(data, start, end, 0)
-            code, slot = find_text(data, start, end, hashed, texts, starts, lengths, arena)
-            if code < 0:
-                full = state[0] >= len(starts) or state[2] >= limits[1]
-                if full or state[3] + end - start > len(arena):
-                    return at
-                code = _add_text(data, start, end, hashed, slot, state, texts, starts, lengths, arena)
-        codes[at] = code
-    return len(begins)
-
-
-@inline
-def _add_integer(value, slot, state, integers, integer_codes, lengths):  # type: ignore[no-untyped-def]
-    code = state[0]
-    integers[slot] = value
-    integer_codes[slot] = code
-    lengths[code] = -1
-    state[0] += 1
-    state[1] += 1
-    return code
-
-
-@inline
-def _add_text(data, start, end, hashed, slot, state, texts, starts, lengths, arena):  # type: ignore[no-untyped-def]
-    code = state[0]
-    texts[slot] = _text_entry(hashed, code)
-    starts[code] = state[3]
-    lengths[code] = end - start
-    for place in range(end - start):
-        arena[state[3] + place] = data[start + place]
-    state[0] += 1
-    state[2] += 1
-    state[3] += end - start
-    return code
-
-
-@kernel
-def intern_integers(  # type: ignore[no-untyped-def]
-    values, valid, codes, row, state, limits, integers, integer_codes, texts, starts, lengths, arena
-):
-    """Give each int64 or uint64 its code; arguments and result as in ``intern_texts``."""
-    text = np.empty(LONGEST_INTEGER, np.uint8)
-    base = np.uint64(integers.ctypes.data)
-    for block in range(row, len(values), _AHEAD):
-        stop = min(block + _AHEAD, len(values))
-        for at in range(block, stop):
-            prefetch(base + np.uint64(_integer_slot(np.int64(values[at]), integers)) * np.uint64(8))
-        for at in range(block, stop):
-            if not _is_valid(valid, at):
-                codes[at] = _NULL
-                continue
-            value = values[at]
-            if value < DECIMAL_LIMIT and value > -DECIMAL_LIMIT:
-                code, slot = find_integer(np.int64(value), integers, integer_codes)
-                if code < 0:
-                    if state[0] >= len(starts) or state[1] >= limits[0]:
-                        return at
-                    code = _add_integer(np.int64(value), slot, state, integers, integer_codes, lengths)
-            else:
-                length = write_decimal(value, text, 0)
-                hashed = xxh64(text, 0, length, 0)
-                code, slot = find_text(text, 0, length, hashed, texts, starts, lengths, arena)
-                if code < 0:
-                    full = state[0] >= len(starts) or state[2] >= limits[1]
-                    if full or state[3] + length > len(arena):
-                        return at
-                    code = _add_text(text, 0, length, hashed, slot, state, texts, starts, lengths, arena)
-            codes[at] = code
-    return len(values)
-
-
-@kernel
+@bare_kernel
 def find_texts(data, begins, ends, valid, codes, integers, integer_codes, texts, starts, lengths, arena):  # type: ignore[no-untyped-def]
     """Write the code of each text into ``codes`` (int64 [n]): -1 where absent, -2 where not valid."""
     for at in range(len(begins)):
-        if not _is_valid(valid, at):
+        if not is_valid(valid, at):
             codes[at] = -2
             continue
         start = np.int64(begins[at])
@@ -234,7 +114,7 @@ def find_integers(values, valid, codes, integers, integer_codes, texts, starts, 
     """Write the code of each int64 or uint64 into ``codes``, as ``find_texts`` does."""
     text = np.empty(LONGEST_INTEGER, np.uint8)
     for at in range(len(values)):
-        if not _is_valid(valid, at):
+        if not is_valid(valid, at):
             codes[at] = -2
             continue
         value = values[at]
@@ -246,7 +126,7 @@ def find_integers(values, valid, codes, integers, integer_codes, texts, starts, 
             codes[at], _ = find_text(text, 0, length, hashed, texts, starts, lengths, arena)
 
 
-@kernel
+@bare_kernel
 def count_integers(data, begins, ends):  # type: ignore[no-untyped-def]
     """Return how many of the texts are canonical integers."""
     count = 0
@@ -256,7 +136,7 @@ def count_integers(data, begins, ends):  # type: ignore[no-untyped-def]
     return count
 
 
-@kernel
+@bare_kernel
 def index_texts(data, begins, ends, integers, integer_codes, texts):  # type: ignore[no-untyped-def]
     """Put different texts into empty slots; the code of a text is its place."""
     for at in range(len(begins)):
@@ -271,15 +151,15 @@ def index_texts(data, begins, ends, integers, integer_codes, texts):  # type: ig
             _put_text(xxh64(data, start, end, 0), at, texts)
 
 
-@inline
+@bare_inline
 def _put_text(hashed, code, texts):  # type: ignore[no-untyped-def]
     slot = np.int64(hashed & np.uint64(len(texts) - 1))
     while texts[slot] != 0:
         slot = (slot + 1) & (len(texts) - 1)
-    texts[slot] = _text_entry(hashed, code)
+    texts[slot] = text_entry(hashed, code)
 
 
-@kernel
+@bare_kernel
 def move_integers(old, old_codes, integers, integer_codes):  # type: ignore[no-untyped-def]
     """Move the integers of a full table into larger, empty slots."""
     for place in range(len(old)):
@@ -289,7 +169,7 @@ def move_integers(old, old_codes, integers, integer_codes):  # type: ignore[no-u
             integer_codes[slot] = old_codes[place]
 
 
-@kernel
+@bare_kernel
 def move_texts(size, starts, lengths, arena, texts):  # type: ignore[no-untyped-def]
     """Put the texts of a table into larger, empty slots."""
     for code in range(size):
@@ -297,7 +177,7 @@ def move_texts(size, starts, lengths, arena, texts):  # type: ignore[no-untyped-
             _put_text(xxh64(arena, starts[code], starts[code] + lengths[code], 0), code, texts)
 
 
-@kernel
+@bare_kernel
 def integers_by_code(integers, integer_codes, values):  # type: ignore[no-untyped-def]
     """Write each integer of a table into ``values`` (int64) at its code."""
     for slot in range(len(integers)):
@@ -316,7 +196,7 @@ def text_borders(size, values, lengths, offsets):  # type: ignore[no-untyped-def
         offsets[code + 1] = place
 
 
-@kernel
+@bare_kernel
 def copy_texts(size, values, starts, lengths, arena, offsets, data):  # type: ignore[no-untyped-def]
     """Write the entries' texts into ``data`` at ``offsets``."""
     for code in range(size):
@@ -327,7 +207,7 @@ def copy_texts(size, values, starts, lengths, arena, offsets, data):  # type: ig
                 data[offsets[code] + place] = arena[starts[code] + place]
 
 
-@kernel
+@bare_kernel
 def slots_are_sound(integers, integer_codes, texts, size):  # type: ignore[no-untyped-def]
     """Return whether slots hold ``size`` entries, codes below ``size``, and free slots to end a probe."""
     whole = 0

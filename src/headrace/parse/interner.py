@@ -9,8 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.arrays import ALL_VALID, Texts, large_strings, numbers_of, texts_of, validity
-from headrace.kernels import lookup
+from headrace.kernels import interning, lookup
 from headrace.kernels.hashing import LONGEST_INTEGER
+from headrace.parse.lists import cut_texts
 from headrace.scratch import IN_MEMORY, Scratch
 
 _FIRST_SLOTS = 1 << 10
@@ -18,6 +19,9 @@ _FIRST_ARENA = 1 << 12
 _FULL = 0.6
 """Share of slots that may be taken."""
 _GROWTH = 4
+_FIRST_MEMO = 1 << 8
+_LARGEST_MEMO = 1 << 13
+"""Values that the memo holds: 256 KiB, a part of a core's own cache."""
 _GIVEN, _INTEGERS, _TEXTS, _USED = range(4)
 
 
@@ -33,6 +37,9 @@ class Interner:
         self._starts = np.empty(slots, np.int64)
         self._lengths = np.empty(slots, np.int32)
         self._arena = np.empty(_FIRST_ARENA, np.uint8)
+        self._pending = np.empty(interning.PENDING, np.int64)
+        self._text = np.empty(LONGEST_INTEGER, np.uint8)
+        self._memo = np.zeros(interning.MEMO_WORDS * min(slots, _FIRST_MEMO), np.uint64)
 
     def __len__(self) -> int:
         return int(self._state[_GIVEN])
@@ -54,19 +61,60 @@ class Interner:
         codes = np.empty(len(texts), np.uint32)
         row = 0
         while True:
-            row = lookup.intern_texts(
+            row = interning.intern_texts(
                 texts.data,
                 texts.begins,
                 texts.ends,
                 texts.valid,
                 codes,
                 row,
+                self._pending,
                 self._state,
                 self._limits,
                 *self._table,
             )
             if row == len(codes):
                 return codes
+            self._make_room(int(texts.ends[row] - texts.begins[row]))
+
+    def lists(self, texts: Texts, separator: str) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Return the codes of the elements of lists that are written as text.
+
+        Args:
+            texts: One list each; an empty or invalid one has no element.
+            separator: What stands between two elements.
+
+        Returns:
+            ``(offsets int64 [n + 1], codes uint32)``.
+        """
+        pattern = separator.encode()
+        if len(pattern) == 1:
+            return self._lists(texts, np.uint8(pattern[0]))
+        offsets, elements = cut_texts(texts, separator)
+        return offsets, self.texts(elements)
+
+    def _lists(self, texts: Texts, separator: np.uint8) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Cut and look up in one pass."""
+        most = int((texts.ends - texts.begins).sum()) + len(texts)
+        offsets, codes = np.zeros(len(texts) + 1, np.int64), np.empty(most, np.uint32)
+        cursor = np.array([0, -1, 0])
+        while True:
+            row = interning.intern_lists(
+                texts.data,
+                texts.begins,
+                texts.ends,
+                texts.valid,
+                separator,
+                offsets,
+                codes,
+                cursor,
+                self._pending,
+                self._state,
+                self._limits,
+                *self._table,
+            )
+            if row == len(texts):
+                return offsets, codes[: offsets[-1]].copy()
             self._make_room(int(texts.ends[row] - texts.begins[row]))
 
     def integers(
@@ -76,7 +124,17 @@ class Interner:
         codes = np.empty(len(values), np.uint32)
         row = 0
         while True:
-            row = lookup.intern_integers(values, valid, codes, row, self._state, self._limits, *self._table)
+            row = interning.intern_integers(
+                values,
+                valid,
+                codes,
+                row,
+                self._pending,
+                self._text,
+                self._state,
+                self._limits,
+                *self._table,
+            )
             if row == len(codes):
                 return codes
             self._make_room(LONGEST_INTEGER)
@@ -94,7 +152,15 @@ class Interner:
 
     @property
     def _table(self) -> tuple[NDArray[Any], ...]:
-        return self._integers, self._integer_codes, self._texts, self._starts, self._lengths, self._arena
+        return (
+            self._memo,
+            self._integers,
+            self._integer_codes,
+            self._texts,
+            self._starts,
+            self._lengths,
+            self._arena,
+        )
 
     @property
     def _limits(self) -> NDArray[np.int64]:
@@ -103,6 +169,10 @@ class Interner:
     def _make_room(self, text_bytes: int) -> None:
         """Enlarge whatever is full."""
         limits = self._limits
+        if len(self._memo) < interning.MEMO_WORDS * _LARGEST_MEMO:
+            self._memo = np.zeros(
+                min(_GROWTH * len(self._memo), interning.MEMO_WORDS * _LARGEST_MEMO), np.uint64
+            )
         if self._state[_USED] + text_bytes > len(self._arena):
             self._arena = self._scratch.longer(
                 self._arena, max(2 * len(self._arena), int(self._state[_USED]) + text_bytes)

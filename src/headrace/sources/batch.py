@@ -96,7 +96,7 @@ class TextBlock(Block):
     """Bytes of a text format, in UTF-8, with the places of the records in them."""
 
     data: bytes
-    """The block's bytes; other encodings are already UTF-8 here."""
+    """The block's bytes; other encodings are already UTF-8 here. A record that is not whole may follow."""
 
     records: Records
     """Where each record begins and ends in ``data``."""

@@ -20,6 +20,8 @@ MOST_ROWS = 1 << 17
 """Records in one block at most."""
 _LONGEST_RECORD = (1 << 31) - (1 << 20)
 _LONGEST_MARK = 4
+_SLACK = 8
+"""A block may be an eighth larger than asked for, where that spares a copy."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class TextStream:
         more = taken < found.starts.size
         end = int(found.starts[taken]) if more else found.consumed
         raw = [(self._pending[found.starts[i] : found.ends[i]], int(found.flags[i])) for i in range(taken)]
-        self._advance(self._pending[:end], int(found.lines[taken]) if more else found.line_count)
+        self._advance(self._pending, end, int(found.lines[taken]) if more else found.line_count)
         self._pending = self._pending[end:]
         return raw
 
@@ -95,14 +97,18 @@ class TextStream:
         wanted = block_bytes
         while True:
             self._fill(wanted)
-            last = self._ended and len(self._pending) <= wanted
-            records = self.syntax.scan(self._pending[:wanted], last)
+            pending = self._pending
+            near = len(pending) <= wanted + wanted // _SLACK
+            last = self._ended and near
+            data = pending if near else pending[:wanted]
+            records = self.syntax.scan(data, last)
             if not records.consumed and not last:
                 wanted *= 2
                 self._check_length(wanted)
                 continue
             wanted = block_bytes
-            yield from self._cut(records, names, last)
+            self._pending = pending[records.consumed :]
+            yield from self._cut(data, records, names, last)
             if last:
                 return
 
@@ -113,16 +119,14 @@ class TextStream:
                 "Is this file really of the declared format?"
             )
 
-    def _cut(self, records: Records, names: tuple[str, ...], last: bool) -> Iterator[TextBlock]:
-        data = self._pending[: records.consumed]
-        self._pending = self._pending[records.consumed :]
+    def _cut(self, data: bytes, records: Records, names: tuple[str, ...], last: bool) -> Iterator[TextBlock]:
         if last and self._cut_off:
             records = _with_cut_off(data, records)
         for piece, rows in _divided(data, records):
             if rows.starts.size:
                 yield self._block(piece, rows, names)
             self._row += rows.starts.size
-            self._advance(piece, rows.line_count)
+            self._advance(piece, rows.consumed, rows.line_count)
 
     def _block(self, data: bytes, records: Records, names: tuple[str, ...]) -> TextBlock:
         return TextBlock(
@@ -138,8 +142,9 @@ class TextStream:
             cut_off=self._cut_off,
         )
 
-    def _advance(self, data: bytes, line_count: int) -> None:
-        self._byte += len(self._transcoder.original(data)) if self._transcoder else len(data)
+    def _advance(self, data: bytes, size: int, line_count: int) -> None:
+        """Go on behind the first ``size`` bytes of ``data``."""
+        self._byte += len(self._transcoder.original(data[:size])) if self._transcoder else size
         self._line += line_count
 
     def _begin(self) -> None:
@@ -183,11 +188,14 @@ class TextStream:
 def _divided(data: bytes, records: Records) -> Iterator[tuple[bytes, Records]]:
     """Divide a block of very short rows, so that what is noted of each row stays small."""
     count = records.starts.size
-    for first in range(0, max(count, 1), MOST_ROWS):
+    if count <= MOST_ROWS:
+        yield data, records
+        return
+    for first in range(0, count, MOST_ROWS):
         following = first + MOST_ROWS
         start, line = (int(records.starts[first]), int(records.lines[first])) if first else (0, 0)
         more = following < count
-        end = int(records.starts[following]) if more else len(data)
+        end = int(records.starts[following]) if more else records.consumed
         yield (
             data[start:end],
             Records(
