@@ -60,8 +60,11 @@ def count_tokens(ids: NDArray[np.unsignedinteger[Any]], counts: NDArray[np.int64
 
 @inline
 def _fill_words(words, key, place, blocks):  # type: ignore[no-untyped-def]
-    """Write the random words of the first draws at one place, four a draw."""
-    for block in range(blocks):
+    """Write the random words of the first draws at one place, four a draw; up to seven draws more.
+
+    Draws are computed eight at a time, in one vector register: fewer than eight one by one cost more.
+    """
+    for block in range((blocks + 7) // 8 * 8):
         w0, w1, w2, w3 = random_words(key, place, np.uint64(block))
         words[4 * block] = w0
         words[4 * block + 1] = w1
@@ -185,38 +188,36 @@ def draw_windows(
         int32 [B, 2], how many contexts stand left and right of the centre; and the largest sum of the two.
     """
     border = kept.dtype.type(1 << (8 * kept.itemsize - 1))
-    reach = np.empty((len(indices), 2), np.int32)
+    words = np.empty(len(indices), np.uint32)
     for row in range(len(indices)):
-        word, _, _, _ = random_words(key, places[row], np.uint64(0))
-        reach[row, 0] = 1 + scale32(word, window)
-        reach[row, 1] = kept[indices[row]] & np.uint32(1)  # so that the rows' cache misses overlap
+        words[row], _, _, _ = random_words(key, places[row], np.uint64(0))
+    reach = np.empty((len(indices), 2), np.int32)
+    last = len(kept) - 1
     most = 0
     for row in range(len(indices)):
         centre = indices[row]
-        size = reach[row, 0]
-        left = 0
-        while left < size and kept[centre - left] < border:
-            left += 1
-        right = 0
-        while right < size and centre + right + 1 < len(kept) and kept[centre + right + 1] < border:
-            right += 1
+        left = right = np.int64(0)
+        is_open_left = is_open_right = np.int64(1)
+        for k in range(1 + scale32(words[row], window)):  # to its end: where a sentence ends is a coin toss
+            is_open_left &= kept[max(centre - k, 0)] < border
+            left += is_open_left
+            is_open_right &= kept[min(centre + k + 1, last)] < border
+            right += is_open_right
         reach[row, 0] = left
-        reach[row, 1] = right
-        most = max(most, left + right)
+        reach[row, 1] = min(right, last - centre)
+        most = max(most, left + reach[row, 1])
     return reach, most
 
 
 @inline
 def _write_contexts(kept, centre, left, right, mask, row, excluded, seen):  # type: ignore[no-untyped-def]
     """Write the context words in reading order, and into the set of excluded words."""
-    column = 0
-    for place in range(centre - left, centre + right + 1):
-        if place != centre:
-            word = np.int64(kept[place] & mask)
-            row[column] = word
-            excluded[column] = word
-            _see(seen, word)
-            column += 1
+    first = centre - left
+    for column in range(left + right):
+        word = np.int64(kept[first + column + (column >= left)] & mask)
+        row[column] = word
+        excluded[column] = word
+        _see(seen, word)
 
 
 @inline
@@ -321,7 +322,7 @@ def fill_batch(
     mask = kept.dtype.type(border - 1)
     width = contexts_negatives.shape[1]
     excluded = np.empty(width + 1, np.int64)
-    words = np.empty(2 * width + 4, np.uint32)
+    words = np.empty(2 * width + 32, np.uint32)
     seen = np.empty(16, np.uint64)
     exhausted = -1
     for row in range(len(indices)):
@@ -331,7 +332,10 @@ def fill_batch(
         target = contexts_negatives[row]
         center = np.int64(kept[indices[row]] & mask)
         centers[row, 0] = center
-        seen[:] = 0
+        for k in range(len(seen)):
+            seen[k] = 0
+        for column in range(width):  # all of them: a loop from a row's own end is mispredicted
+            target[column] = 0
         _write_contexts(kept, indices[row], left, right, mask, target, excluded, seen)
         if exclude_center:
             excluded[contexts] = center
@@ -340,10 +344,9 @@ def fill_batch(
         if not _write_negatives(
             target, contexts, end, words, key, places[row], table, cumulative, excluded, count, seen
         ):
+            target[contexts:end] = 0
             end = contexts
             exhausted = row if exhausted < 0 else exhausted
-        for column in range(end, width):
-            target[column] = 0
         for column in range(width):
             masks[row, column] = column < end
         for column in range(width):
