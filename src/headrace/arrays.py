@@ -13,6 +13,29 @@ from numpy.typing import NDArray
 ALL_VALID: NDArray[np.bool_] = np.empty(0, np.bool_)
 """What kernels take where no element is null."""
 
+_NO_BYTES: NDArray[np.uint8] = np.empty(0, np.uint8)
+_NO_BORDERS: NDArray[np.int64] = np.empty(0, np.int64)
+
+# One look-up by number where Arrow's own functions take several calls: a request of one row makes dozens.
+_INT32: np.dtype[Any] = np.dtype(np.int32)
+_INT64: np.dtype[Any] = np.dtype(np.int64)
+_DTYPES: dict[int, np.dtype[Any]] = {
+    pa.from_numpy_dtype(dtype).id: np.dtype(dtype)
+    for dtype in (
+        *(np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64),
+        *(np.float16, np.float32, np.float64),
+    )
+}
+_KINDS = {dtype: pa.from_numpy_dtype(dtype) for dtype in _DTYPES.values()}
+_LARGE_LIST = pa.large_list(pa.int8()).id
+_VIEWS = {pa.string_view().id, pa.binary_view().id}
+_BORDERS = {
+    pa.string().id: _INT32,
+    pa.binary().id: _INT32,
+    pa.large_string().id: _INT64,
+    pa.large_binary().id: _INT64,
+}
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -43,7 +66,12 @@ def validity(array: pa.Array) -> NDArray[np.bool_]:
 
 def bytes_of(buffer: pa.Buffer | None) -> NDArray[np.uint8]:
     """Return a buffer's bytes as uint8, empty for no buffer."""
-    return np.frombuffer(buffer, np.uint8) if buffer is not None and buffer.size else np.empty(0, np.uint8)
+    return np.frombuffer(buffer, np.uint8) if buffer is not None and buffer.size else _NO_BYTES
+
+
+def is_text(array: pa.Array) -> bool:
+    """Return whether ``texts_of`` takes the array."""
+    return array.type.id in _BORDERS or array.type.id in _VIEWS
 
 
 def texts_of(array: pa.Array) -> Texts:
@@ -52,26 +80,26 @@ def texts_of(array: pa.Array) -> Texts:
     Args:
         array: string, large_string, string_view, binary or large_binary.
     """
-    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+    if array.type.id in _VIEWS:
         array = array.cast(pa.large_binary())
-    wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    size = len(array)
     _, borders, data = array.buffers()
-    if borders is None or len(array) == 0:
-        empty = np.empty(0, np.int64)
-        return Texts(np.empty(0, np.uint8), empty, empty, ALL_VALID)
-    dtype: type[np.integer[Any]] = np.int64 if wide else np.int32
-    offsets = np.frombuffer(borders, dtype)[array.offset : array.offset + len(array) + 1]
+    if borders is None or size == 0:
+        return Texts(_NO_BYTES, _NO_BORDERS, _NO_BORDERS, ALL_VALID)
+    dtype = _BORDERS[array.type.id]
+    offsets = np.frombuffer(borders, dtype, size + 1, array.offset * dtype.itemsize)
     return Texts(bytes_of(data), offsets[:-1], offsets[1:], validity(array))
 
 
 def numbers_of(array: pa.Array) -> NDArray[Any]:
     """See a primitive numeric array as NumPy; what lies under null bits is unspecified."""
-    width = array.type.bit_width // 8
-    buffer = array.buffers()[1]
-    dtype = np.dtype(array.type.to_pandas_dtype())
-    if buffer is None or len(array) == 0:
+    dtype = _DTYPES.get(array.type.id)
+    if dtype is None:
+        dtype = np.dtype(array.type.to_pandas_dtype())
+    buffer, size = array.buffers()[1], len(array)
+    if buffer is None or size == 0:
         return np.empty(0, dtype)
-    return np.frombuffer(buffer, dtype, count=len(array), offset=array.offset * width)
+    return np.frombuffer(buffer, dtype, size, array.offset * dtype.itemsize)
 
 
 def list_borders(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
@@ -81,9 +109,16 @@ def list_borders(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
     """
     if array.null_count and not _null_lists_are_empty(array):
         array = _emptied(array)
-    offsets = array.offsets.to_numpy().astype(np.int64)
-    values = array.values.slice(offsets[0], offsets[-1] - offsets[0])
-    return offsets - offsets[0], values
+    dtype = _INT64 if array.type.id == _LARGE_LIST else _INT32
+    borders = array.buffers()[1]
+    if len(array) == 0 or borders is None:
+        return np.zeros(1, np.int64), array.values.slice(0, 0)
+    offsets = np.frombuffer(borders, dtype, len(array) + 1, array.offset * dtype.itemsize).astype(np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    values = array.values
+    if first or last != len(values):
+        values, offsets = values.slice(first, last - first), offsets - first
+    return offsets, values
 
 
 def _null_lists_are_empty(array: pa.Array) -> bool:
@@ -113,10 +148,9 @@ def bitmap(valid: NDArray[np.bool_]) -> pa.Buffer | None:
 
 def primitive(values: NDArray[Any], valid: NDArray[np.bool_] = ALL_VALID) -> pa.Array:
     """Return an Arrow array over ``values``; what lies under a null bit is kept as it is."""
-    kind = pa.from_numpy_dtype(values.dtype)
-    return pa.Array.from_buffers(
-        kind, len(values), [bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))]
-    )
+    kind = _KINDS.get(values.dtype) or pa.from_numpy_dtype(values.dtype)
+    whole = values if values.flags.c_contiguous else np.ascontiguousarray(values)
+    return pa.Array.from_buffers(kind, len(values), [bitmap(valid), pa.py_buffer(whole)])
 
 
 def ragged(offsets: NDArray[np.int64], values: pa.Array, valid: NDArray[np.bool_] = ALL_VALID) -> pa.Array:
@@ -127,3 +161,10 @@ def ragged(offsets: NDArray[np.int64], values: pa.Array, valid: NDArray[np.bool_
     return pa.Array.from_buffers(
         kind, len(offsets) - 1, [bitmap(valid), pa.py_buffer(borders)], children=[values]
     )
+
+
+def vectors(values: NDArray[np.float32], valid: NDArray[np.bool_] = ALL_VALID) -> pa.Array:
+    """Return float32 [n, D] as a fixed_size_list array; what lies under a null bit is kept as it is."""
+    rows, width = values.shape
+    flat = primitive(values.reshape(-1))
+    return pa.Array.from_buffers(pa.list_(flat.type, width), rows, [bitmap(valid)], children=[flat])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.encoding.declared import feature_places, source_columns
-from headrace.encoding.features import id_dtype, table_size
+from headrace.encoding.ids import id_dtype, table_size
 from headrace.encoding.split import OUTSIDE, _drawn, split_of_file
 from headrace.errors import SpecError
 from headrace.parse import readings

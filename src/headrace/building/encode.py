@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from headrace import disk
 from headrace.building.build import check_accounting, claim, refuse_foreign, settings_of
 from headrace.building.ingest import parse_source
-from headrace.building.memory_source import memory_batch
+from headrace.building.memory_source import MemoryRows, MemorySource
 from headrace.building.plan import ParsePlan, parse_plans
 from headrace.building.publishing import finish_publishing, publish, staging_folder
 from headrace.building.quarantining import write_quarantines
@@ -28,12 +26,16 @@ from headrace.dataset.fitted import fitted_details, fitted_files, save_fitted
 from headrace.dataset.layout import WORK
 from headrace.dataset.manifest import Manifest, read_manifest
 from headrace.dataset.splits import load_from_disk
-from headrace.dataset.view import encoded_rows
+from headrace.encoding.batch import loader_columns
 from headrace.encoding.rows import Rows
-from headrace.encoding.shard import encode_rows
+from headrace.encoding.shard import RowEncoder
 from headrace.errors import BuildError, SourceError, StoreError
+from headrace.loading.columns import Column
+from headrace.loading.rows import Rows as LoaderRows
 from headrace.loading.space import Batch
-from headrace.parse.part import PartReader
+from headrace.parse.checks import check_key
+from headrace.parse.part import read_part
+from headrace.parse.readings import key_of
 from headrace.sources import open_source
 from headrace.spec import Attribution, Spec
 
@@ -181,31 +183,42 @@ class Encoder:
 
     def __init__(self, store: str | Path, *, labels: bool = False) -> None:
         opened = load_from_disk(store)
-        self._labels = labels
-        self._spec = opened.spec
-        self._split = next(iter(opened), self._spec.split_names[0])
-        self._fitted = opened.fitted
-        self._plan = _rows_plan(opened.spec, labels=labels)
-        self._tables = load_tables(opened.folder, opened.spec)
+        spec = opened.spec
+        plan = _rows_plan(spec, labels=labels)
+        split = next(iter(opened), spec.split_names[0])
+        self._spec = spec
+        self._keys = plan.keys
+        self._readings = {key_of(reading): reading for reading in plan.readings}
+        self._checks = {check_key(check): check for check in plan.checks}
+        self._source = MemorySource(plan.columns, spec.source)
+        self._tables = load_tables(opened.folder, spec)
+        self._encoder = RowEncoder(spec, split, opened.fitted, labels=labels)
+        self._layout = LoaderRows(self._columns([])[1], [0], "encoder")
 
-    def encode(self, rows: Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch) -> Batch:
-        """Encode rows.
+    def encode(self, rows: MemoryRows) -> Batch:
+        """Encode rows; safe to call from many threads.
 
         Args:
-            rows: A list of dicts as JSON would give them, or an Arrow table.
+            rows: A list of dicts as JSON would give them, or an Arrow table. Of a store that was built from
+                CSV or TSV a list may also be the text that such a file holds, as ``"a|b|c"``, and
+                a text of the source's ``missing_values`` is missing.
 
         Returns:
             The batch that a loader gives for these rows; ``sample_id`` counts from 0.
 
         Raises:
             SourceError: A row is bad; the message says which, and why.
+            VocabularyError: A value is not in its vocabulary, and ``unseen="error"``.
         """
-        parser = PartReader(self._plan.readings, self._plan.checks)
-        parser.add(memory_batch(rows, self._plan.columns))
-        part = Rows(parser.part(), self._tables, self._plan.keys)
-        if part.bad:
-            raise SourceError(f"row {part.bad[0].row}: {part.bad[0].reason}.")
+        size, columns = self._columns(rows)
+        everything = np.arange(size, dtype=np.int64)
+        return self._layout.over(columns, size).gather(everything, everything.astype(np.uint64))
+
+    def _columns(self, rows: MemoryRows) -> tuple[int, list[Column]]:
+        """Return how many rows there are, and their encoded columns."""
+        part = read_part(self._source.batch(rows), self._readings, self._checks)
+        parsed = Rows(part, self._tables, self._keys)
+        if parsed.bad:
+            raise SourceError(f"row {parsed.bad[0].row}: {parsed.bad[0].reason}.")
         everything = np.arange(len(part), dtype=np.int64)
-        batch = encode_rows(self._spec, part, everything, self._split, self._fitted, labels=self._labels)
-        space = encoded_rows(self._spec, [batch], "encoder")
-        return space.gather(everything, everything.astype(np.uint64))
+        return len(part), loader_columns(self._spec, self._encoder.columns(parsed, everything))

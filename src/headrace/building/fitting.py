@@ -14,7 +14,7 @@ from headrace.building.rowset import RowSet
 from headrace.dataset.fitted import FITTED_TRANSFORMS
 from headrace.dataset.layout import vocabulary_file
 from headrace.encoding.declared import Place, feature_places, label_places
-from headrace.encoding.features import null_id
+from headrace.encoding.ids import null_id
 from headrace.encoding.rows import Rows
 from headrace.engine.local import run_in_order
 from headrace.errors import BuildError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.encoding.declared import feature_places
-from headrace.encoding.features import table_size
+from headrace.encoding.ids import table_size
 from headrace.fit.fitted import Fitted
 from headrace.fit.vocabulary import Vocabulary
 from headrace.spec import Cross, Feature, Numeric, Sequence, Set, Spec, Vector, WeightedSet

@@ -6,10 +6,10 @@ import datetime
 from functools import singledispatch
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.arrays import numbers_of, primitive, validity
+from headrace.arrays import numbers_of, validity
+from headrace.encoding.columns import Encoded, EncodedColumn
 from headrace.encoding.declared import Place, label_places
 from headrace.encoding.rows import Rows
 from headrace.fit.fitted import Fitted
@@ -24,16 +24,16 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 def encode_label(
     spec: Spec, name: str, rows: Rows, chosen: NDArray[np.int64], split: str, fitted: Fitted
-) -> list[tuple[str, pa.Array]]:
-    """Return a label's columns of a shard, by name, for the chosen rows of one split."""
+) -> Encoded:
+    """Return a label's columns for the chosen rows of one split."""
     values, known = _known(spec.labels[name], spec, name, rows, split, fitted)
     values, known = values[chosen], known[chosen]
     values[~known] = 0
-    columns = [(name, primitive(values, known))]
+    columns = [EncodedColumn(name, values, known)]
     if spec.labels[name].weight is not None:
         place = label_places(spec, spec.labels[name])[-1]
         weights = numbers_of(rows.column(place))[chosen].astype(np.float32)
-        columns.append((f"{name}_weight", primitive(weights)))
+        columns.append(EncodedColumn(f"{name}_weight", weights))
     return columns
 
 

@@ -30,12 +30,8 @@ class Rows:
         self.part = part
         self._tables = tables
         self._joined: dict[Place, pa.Array] = {}
-        self._ids: dict[tuple[Place, int], NDArray[Any]] = {}
-        wanted = set(keys)
-        first: dict[int, BadRow] = {}
-        for fault in part.faults:
-            if fault.key in wanted:
-                first.setdefault(fault.place, fault.bad)
+        self._ids: dict[tuple[Place, int, int], NDArray[Any]] = {}
+        first = _first_faults(part, keys) if part.faults else {}
         self.good: NDArray[np.bool_] = np.ones(len(part), bool)
         """bool [n]: the row is not bad."""
         self.good[list(first)] = False
@@ -66,15 +62,34 @@ class Rows:
             return self.part.dictionaries[key_of(place.reading)]
         return self._tables[place.table].dictionary(place)
 
-    def ids(self, place: Place, vocabulary: Vocabulary, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:
-        """Return the id of each code of a column, looked up once; a refused one (-1) wraps."""
-        known = self._ids.get((place, id(vocabulary)))
+    def ids(
+        self, place: Place, vocabulary: Vocabulary, dtype: type[np.unsignedinteger[Any]], null_id: int
+    ) -> NDArray[Any]:
+        """Return the id of each code of a column, that of a missing value last; a refused one (-1) wraps.
+
+        Looked up once for all features that read the column alike.
+        """
+        key = (place, id(vocabulary), null_id)
+        known = self._ids.get(key)
         if known is None:
-            known = vocabulary.find(self.dictionary(place)).astype(dtype)
-            self._ids[place, id(vocabulary)] = known
+            found = vocabulary.find(self.dictionary(place))
+            known = np.empty(len(found) + 1, dtype)
+            known[:-1] = found
+            known[-1] = null_id
+            self._ids[key] = known
         return known
 
     def forget(self) -> None:
         """Drop what was joined and looked up; it is made again where it is asked for."""
         self._joined = {}
         self._ids = {}
+
+
+def _first_faults(part: Part, keys: Iterable[str]) -> dict[int, BadRow]:
+    """Return the first fault of each place that one of the readings or checks named by ``keys`` found."""
+    wanted = set(keys)
+    first: dict[int, BadRow] = {}
+    for fault in part.faults:
+        if fault.key in wanted:
+            first.setdefault(fault.place, fault.bad)
+    return first

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.arrays import numbers_of, texts_of, validity
+from headrace.arrays import is_text, numbers_of, texts_of, validity
 from headrace.kernels import lookup
 from headrace.kernels.hashing import hash_texts
 from headrace.scratch import IN_MEMORY, Scratch
@@ -57,21 +57,14 @@ class Index:
     def find(self, array: pa.Array) -> NDArray[np.int64]:
         """Return the place of each element, int64 [n]; -1 where it is absent, -2 where it is null."""
         codes = np.empty(len(array), np.int64)
-        table = (
-            self.integers,
-            self.integer_codes,
-            self.texts,
-            self.starts,
-            self.lengths,
-            self.arena,
-        )
-        if pa.types.is_null(array.type):
-            codes.fill(NULL)
-        elif pa.types.is_integer(array.type):
-            lookup.find_integers(numbers_of(array), validity(array), codes, *table)
-        else:
+        table = self.integers, self.integer_codes, self.texts, self.starts, self.lengths, self.arena
+        if is_text(array):
             view = texts_of(array)
             lookup.find_texts(view.data, view.begins, view.ends, view.valid, codes, *table)
+        elif pa.types.is_null(array.type):
+            codes.fill(NULL)
+        else:
+            lookup.find_integers(numbers_of(array), validity(array), codes, *table)
         return codes
 
 

@@ -177,10 +177,10 @@ class Vocabulary:
         """
         codes = self._index.find(texts)
         ids = codes + self.rules.first_id
-        ids[codes == NULL] = self.rules.null_id
-        unseen = np.flatnonzero(codes == ABSENT)
-        if len(unseen):
-            ids[unseen] = self._unseen_ids(texts.take(pa.array(unseen)))
+        if (codes < 0).any():
+            ids[codes == NULL] = self.rules.null_id
+            absent = codes == ABSENT
+            ids[absent] = self._unseen_ids(texts, absent)
         return ids
 
     def decode(self, ids: Sequence[int] | NDArray[np.integer[Any]]) -> list[str]:
@@ -223,10 +223,12 @@ class Vocabulary:
             return f"<bucket {place - len(self._values)}>"
         return _NAMES[self.rules.kind_of(token_id, len(self._values))]
 
-    def _unseen_ids(self, texts: pa.Array) -> NDArray[np.int64]:
+    def _unseen_ids(self, texts: pa.Array, absent: NDArray[np.bool_]) -> NDArray[np.int64] | int:
+        """Return the ids of the texts that are absent, or the one id of all of them."""
         if self.rules.unseen == "hash":
-            return self.rules.first_id + len(self._values) + buckets_of(texts, self.rules.unknown_buckets)
-        return np.full(len(texts), self.rules.unknown_id if self.rules.unseen == "unknown" else -1, np.int64)
+            unseen = texts.take(pa.array(np.flatnonzero(absent)))
+            return self.rules.first_id + len(self._values) + buckets_of(unseen, self.rules.unknown_buckets)
+        return self.rules.unknown_id if self.rules.unseen == "unknown" else -1
 
     def _refuse(self, text: str) -> None:
         raise VocabularyError(

@@ -157,6 +157,23 @@ class Rows:
         view._selection = _compose(self._selection, rows, len(self))
         return view
 
+    def over(self, columns: Sequence[Column], size: int) -> Rows:
+        """Return ``size`` other rows of the same columns, in one shard; the layout is not made again.
+
+        Args:
+            columns: As these rows were made of, with one array each of the same dtype.
+            size: Rows in them.
+
+        Raises:
+            LoaderError: The columns are others.
+        """
+        view = object.__new__(Rows)
+        view.__dict__.update(self.__dict__)
+        view._columns, view._shard_rows, view._selection = tuple(columns), (size,), None
+        view._table = self._table.over(columns)
+        view._starts = np.array([0, size], np.int64)
+        return view
+
     def lengths(self, name: str) -> NDArray[np.int64]:
         """Return the length of every row of a ragged column: int64 [N], for length-bucketed orders."""
         for column in self._table.ragged:

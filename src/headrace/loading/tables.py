@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,26 @@ class Table:
     """The column of each operation."""
     slots: int
     owners: tuple[Any, ...]
+
+    def over(self, columns: Sequence[Column]) -> Table:
+        """Return the table of other arrays of the same columns, as one shard, without ``name_present``.
+
+        Raises:
+            LoaderError: An array is not of the dtype that the column has here.
+        """
+        arrays, limits = [], []
+        for column in columns:
+            for array, limit in _arrays_of(column):
+                arrays.append(array)
+                limits.append(limit)
+        if [array.dtype for array in arrays] != [owner[0].dtype for owner in self.owners]:
+            raise LoaderError("these arrays are of other columns, or of other dtypes.")
+        return replace(
+            self,
+            addresses=np.array([[_address(array)] for array in arrays], np.uint64),
+            limits=np.array(limits, np.int64).reshape(-1, 1),
+            owners=tuple([array] for array in arrays),
+        )
 
     def read_ahead(self, shard: int, first: int, end: int) -> None:
         """Have the system read some rows of a shard, of every column."""
@@ -253,6 +273,21 @@ class _Builder:
                     raise LoaderError(
                         f"{column.name}: shard {number}: {len(values)} values, {len(weights)} weights."
                     )
+
+
+def _arrays_of(column: Column) -> Iterator[tuple[NDArray[Any], int]]:
+    """Yield the arrays of a column's first shard and their limits, in the order of ``_Builder.add``."""
+    if isinstance(column, declared.Ragged):
+        for arrays in (column.offsets, column.values, column.weights or column.values):
+            yield arrays[0], arrays[0].size
+        return
+    yield column.values[0], column.values[0].size
+    if isinstance(column, declared.Label):
+        if column.validity is not None:
+            bitmap = column.validity[0]
+            yield _bits_of(bitmap), 0 if bitmap is None else bitmap.offset
+        if column.weights is not None:
+            yield column.weights[0], column.weights[0].size
 
 
 def _bits_of(bitmap: Bitmap | None) -> NDArray[np.uint8]:

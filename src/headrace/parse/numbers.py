@@ -68,6 +68,7 @@ def _values(
         )
     if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
         values = numbers_of(array).astype(np.float64)
+        values += 0.0  # -0.0 is 0.0, whichever format it stood in
         values[~present] = 0.0
         return values, present, Faults()
     return _from_texts(array, present, name, dtype)
@@ -90,7 +91,7 @@ def _from_texts(
 def judge(texts: Texts) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
     """Return ``(values float64 [n], kinds uint8 [n])`` of texts; see ``headrace.kernels.fields``.
 
-    NaN and infinity come as such; what is no number, or null, has the value 0.
+    NaN and infinity come as such; what is no number, or null, has the value 0; -0.0 is 0.0.
     """
     kinds, integers = np.empty(len(texts), np.uint8), np.empty(len(texts), np.int64)
     fields.number_kinds(texts.data, texts.begins, texts.ends, texts.valid, kinds, integers)
@@ -100,6 +101,7 @@ def judge(texts: Texts) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         values[decimal] = _parsed(texts, decimal)
     for row in np.flatnonzero((kinds == fields.UNUSUAL) | (kinds == fields.NOT_FINITE)):
         values[row] = float(bytes(texts.data[texts.begins[row] : texts.ends[row]]))
+    values += 0.0
     return values, kinds
 
 

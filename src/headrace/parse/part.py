@@ -25,11 +25,14 @@ from headrace import disk
 from headrace.arrays import numbers_of
 from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.checks import Check, check_key
+from headrace.parse.codes import OwnCodes
 from headrace.parse.faults import Faults
 from headrace.parse.interner import Interner
 from headrace.parse.readings import IdLists, Ids, Reading, WeightedIds, key_of
 from headrace.parse.typed import read_column
 from headrace.sources import BadRow, Batch
+
+_WITH_CODES = (Ids, IdLists, WeightedIds)
 
 
 @dataclass(frozen=True)
@@ -83,17 +86,13 @@ class PartReader:
         for key, reading in self._readings.items():
             columns[key], faults = read_column(reading, batch.columns[reading.path], self._interners[key])
             self._columns[key].append(columns[key])
-            self._note(batch, key, faults)
+            self._faults += faults_of(batch, key, faults, self._size)
         for key, check in self._checks.items():
-            self._note(batch, key, check.faults(columns))
+            self._faults += faults_of(batch, key, check.faults(columns), self._size)
         self._files.append(np.full(len(batch), batch.file, np.int32))
         self._rows.append(batch.rows)
         self._bad.extend(batch.bad)
         self._size += len(batch)
-
-    def _note(self, batch: Batch, key: str, faults: Faults) -> None:
-        for row, reason in zip(faults.rows, faults.reasons, strict=True):
-            self._faults.append(Fault(self._size + row, key, batch.bad_row(row, reason)))
 
     def part(self) -> Part:
         """Return what was collected."""
@@ -104,7 +103,7 @@ class PartReader:
             dictionaries={
                 key: self._interners[key].values()
                 for key, reading in self._readings.items()
-                if isinstance(reading, Ids | IdLists | WeightedIds)
+                if isinstance(reading, _WITH_CODES)
             },
             faults=self._faults,
             bad=self._bad,
@@ -114,6 +113,33 @@ class PartReader:
         if self._columns[key]:
             return joined(self._columns[key])
         return read_column(self._readings[key], pa.nulls(0), self._interners[key])[0]
+
+
+def read_part(batch: Batch, readings: Mapping[str, Reading], checks: Mapping[str, Check]) -> Part:
+    """Read one small batch whole, as ``PartReader`` does; equal values need not share a code.
+
+    Args:
+        batch: Rows of which none is bad.
+        readings: By key, as ``key_of`` gives it.
+        checks: By key, as ``check_key`` gives it.
+    """
+    columns, dictionaries, faults = {}, {}, []
+    for key, reading in readings.items():
+        codes = OwnCodes()
+        columns[key], wrong = read_column(reading, batch.columns[reading.path], codes)
+        faults += faults_of(batch, key, wrong)
+        if isinstance(reading, _WITH_CODES):
+            dictionaries[key] = codes.values()
+    for key, check in checks.items():
+        faults += faults_of(batch, key, check.faults(columns))
+    files = np.full(len(batch), batch.file, np.int32)
+    return Part(files, batch.rows, columns, dictionaries, faults)
+
+
+def faults_of(batch: Batch, key: str, faults: Faults, first: int = 0) -> list[Fault]:
+    """Return what a reading or check cannot take; ``first`` is the place of the batch's first row."""
+    pairs = zip(faults.rows, faults.reasons, strict=True)
+    return [Fault(first + row, key, batch.bad_row(row, reason)) for row, reason in pairs]
 
 
 def joined(arrays: Sequence[pa.Array]) -> pa.Array:

@@ -8,7 +8,7 @@
     Times         int64 microseconds
     TimeLists     list<int64>
 
-A code is a place in the dictionary of the column's ``Interner``; ``NULL_CODE``
+A code is a place in the dictionary of the column, ``Codes.values()``; ``NULL_CODE``
 is a missing element.
 """
 
@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.arrays import Texts, primitive, ragged, texts_of, validity
+from headrace.arrays import Texts, primitive, ragged, texts_of, validity, vectors
 from headrace.kernels import fields
 from headrace.parse import readings
+from headrace.parse.codes import Codes
 from headrace.parse.faults import Faults, shown
-from headrace.parse.interner import Interner
 from headrace.parse.lists import as_strings, cut_list, cut_pairs, cut_texts, cut_whole_numbers, rows_of
 from headrace.parse.numbers import in_float32, judge, read_flags, read_numbers
 from headrace.parse.times import read_times
@@ -33,13 +33,13 @@ Typed = tuple[pa.Array, Faults]
 
 
 @singledispatch
-def read_column(reading: readings.Reading, array: pa.Array, interner: Interner) -> Typed:
+def read_column(reading: readings.Reading, array: pa.Array, codes: Codes) -> Typed:
     """Read one raw column as ``reading`` declares.
 
     Args:
         reading: One of ``headrace.parse.readings``.
         array: The raw column, as ``sources`` deliver it.
-        interner: Gives the codes of id texts; not used by other readings.
+        codes: Gives the codes of id texts; not used by other readings.
 
     Returns:
         ``(array, faults)``; what stands at the row of a fault is unspecified.
@@ -48,28 +48,28 @@ def read_column(reading: readings.Reading, array: pa.Array, interner: Interner) 
 
 
 @read_column.register
-def _(reading: readings.Ids, array: pa.Array, interner: Interner) -> Typed:
-    return pa.array(interner.intern(array)), Faults()
+def _(reading: readings.Ids, array: pa.Array, codes: Codes) -> Typed:
+    return primitive(codes.intern(array)), Faults()
 
 
 @read_column.register
-def _(reading: readings.IdLists, array: pa.Array, interner: Interner) -> Typed:
+def _(reading: readings.IdLists, array: pa.Array, codes: Codes) -> Typed:
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         texts = texts_of(array)
         numbers = cut_whole_numbers(texts, reading.separator)
         if numbers is not None:
-            return ragged(numbers[0], pa.array(interner.integers(numbers[1])), validity(array)), Faults()
+            return ragged(numbers[0], primitive(codes.integers(numbers[1])), validity(array)), Faults()
         offsets, elements = cut_texts(texts, reading.separator)
-        return ragged(offsets, pa.array(interner.texts(elements)), validity(array)), Faults()
+        return ragged(offsets, primitive(codes.texts(elements)), validity(array)), Faults()
     offsets, values, valid = cut_list(array, reading.separator)
-    return ragged(offsets, pa.array(interner.intern(values)), valid), Faults()
+    return ragged(offsets, primitive(codes.intern(values)), valid), Faults()
 
 
 @read_column.register
-def _(reading: readings.WeightedIds, array: pa.Array, interner: Interner) -> Typed:
+def _(reading: readings.WeightedIds, array: pa.Array, codes: Codes) -> Typed:
     offsets, values, weights, valid, faults = _pairs(reading, array)
-    codes = interner.texts(values) if isinstance(values, Texts) else interner.intern(values)
-    pairs = pa.StructArray.from_arrays([pa.array(codes), pa.array(weights)], ["code", "weight"])
+    given = codes.texts(values) if isinstance(values, Texts) else codes.intern(values)
+    pairs = pa.StructArray.from_arrays([primitive(given), primitive(weights)], ["code", "weight"])
     return ragged(offsets, pairs, valid), faults
 
 
@@ -107,19 +107,19 @@ def _pair_faults(
 
 
 @read_column.register
-def _(reading: readings.Numbers, array: pa.Array, interner: Interner) -> Typed:
+def _(reading: readings.Numbers, array: pa.Array, codes: Codes) -> Typed:
     values, present, faults = read_numbers(array, reading.path, reading.dtype, reading.nan)
     return primitive(values, present), faults
 
 
 @read_column.register
-def _(reading: readings.Flags, array: pa.Array, interner: Interner) -> Typed:
+def _(reading: readings.Flags, array: pa.Array, codes: Codes) -> Typed:
     values, present, faults = read_flags(array, reading.path)
     return primitive(values, present), faults
 
 
 @read_column.register
-def _(reading: readings.Vectors, array: pa.Array, interner: Interner) -> Typed:
+def _(reading: readings.Vectors, array: pa.Array, codes: Codes) -> Typed:
     offsets, elements, valid = cut_list(array, reading.separator)
     numbers, present, _ = read_numbers(elements, reading.path, "float", "bad")
     faults = Faults()
@@ -137,28 +137,20 @@ def _(reading: readings.Vectors, array: pa.Array, interner: Interner) -> Typed:
     whole[broken] = False
     values = np.zeros((len(array), reading.dim), np.float32)
     values[whole] = numbers[np.repeat(whole, lengths)].reshape(-1, reading.dim)
-    column = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), reading.dim)
-    return _with_validity(column, given), faults
-
-
-def _with_validity(column: pa.Array, valid: NDArray[np.bool_]) -> pa.Array:
-    if valid.all():
-        return column
-    bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.Array.from_buffers(column.type, len(column), [bits], children=[column.values])
+    return vectors(values, given), faults
 
 
 @read_column.register
-def _(reading: readings.Times, array: pa.Array, interner: Interner) -> Typed:
+def _(reading: readings.Times, array: pa.Array, codes: Codes) -> Typed:
     values, present, faults = read_times(array, reading.path, reading.unit, reading.format, reading.timezone)
     return primitive(values, present), faults
 
 
 @read_column.register
-def _(reading: readings.TimeLists, array: pa.Array, interner: Interner) -> Typed:
+def _(reading: readings.TimeLists, array: pa.Array, codes: Codes) -> Typed:
     offsets, elements, valid = cut_list(array, reading.separator)
     values, present, _ = read_times(elements, reading.path, reading.unit, reading.format, reading.timezone)
     faults = Faults()
     wrong = np.unique(rows_of(np.flatnonzero(~present), offsets))
     faults.add(wrong, lambda row: f"{reading.path} holds what is no time, expected one in {reading.unit}")
-    return ragged(offsets, pa.array(values), valid), faults
+    return ragged(offsets, primitive(values), valid), faults

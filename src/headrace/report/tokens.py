@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from headrace.encoding.features import FIRST, MISSING, UNKNOWN, table_size
+from headrace.encoding.ids import FIRST, MISSING, UNKNOWN, table_size
 from headrace.errors import StoreError
 from headrace.fit.fitted import Fitted
 from headrace.fit.rules import PAD, Rules
