@@ -60,8 +60,13 @@ def validity(array: pa.Array) -> NDArray[np.bool_]:
     """Return which elements are not null: bool [n], or empty where none is null."""
     if array.null_count == 0:
         return ALL_VALID
-    valid: NDArray[np.bool_] = pc.is_valid(array).to_numpy(zero_copy_only=False)
-    return valid
+    bits = array.buffers()[0]
+    if bits is None:
+        valid: NDArray[np.bool_] = pc.is_valid(array).to_numpy(zero_copy_only=False)
+        return valid
+    first, size = array.offset >> 3, len(array) + (array.offset & 7)
+    unpacked = np.unpackbits(np.frombuffer(bits, np.uint8)[first:], count=size, bitorder="little")
+    return unpacked[array.offset & 7 :].view(np.bool_)
 
 
 def bytes_of(buffer: pa.Buffer | None) -> NDArray[np.uint8]:

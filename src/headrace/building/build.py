@@ -36,7 +36,7 @@ from headrace.dataset.splits import DatasetDict, load_from_disk
 from headrace.encoding.rows import Rows
 from headrace.encoding.split import OUTSIDE, split_of_file
 from headrace.encoding.tables import JoinedTable
-from headrace.engine.local import default_threads, run_beside
+from headrace.engine.local import default_threads, run_beside, working_beside
 from headrace.errors import BuildError, StoreError
 from headrace.sources import BadRow, Reader, SourceFile, open_source
 from headrace.spec import FileSplit, Spec
@@ -197,8 +197,10 @@ class _Build:
         self.settings.progress("fitting", 0.0)
         scratch = self.settings.scratch(self.out / WORK / "scratch")
         fitted = fit(rowset, observed_until, scratch, self.settings.threads)
-        save_fitted(staging, fitted, scratch)
-        splits = write_shards(rowset, fitted, staging, self.settings, labels=True)
+        with working_beside() as run:
+            run(lambda: save_fitted(staging, fitted, scratch))
+            twins = run(lambda: number_twins(rowset))
+            splits = write_shards(rowset, fitted, staging, self.settings, labels=True)
         quarantined = self._write_quarantines(staging, rowset)
         accounting = rowset.accounting()
         check_accounting(accounting)
@@ -208,7 +210,7 @@ class _Build:
             "spec_fingerprint": self.spec.fingerprint,
             "sources": self.sources,
             "rows": asdict(accounting),
-            "number_twins": number_twins(rowset),
+            "number_twins": twins.result(),
             "tables": {
                 name: {"read": len(table.part) + len(table.part.bad), "quarantined": len(table.bad)}
                 for name, table in self.tables.items()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.arrays import texts_of
 from headrace.building.rowset import RowSet
 from headrace.encoding.declared import feature_places
-
-_AS_FLOAT = r"^-?[0-9]+\.0+$"
+from headrace.kernels.fields import mark_whole_floats
 
 
 def number_twins(rowset: RowSet) -> dict[str, int]:
@@ -24,11 +25,7 @@ def number_twins(rowset: RowSet) -> dict[str, int]:
 
 
 def _twins(rowset: RowSet, vocabulary: str) -> int:
-    floats = {
-        text
-        for texts in _dictionaries(rowset, vocabulary)
-        for text in texts.filter(pc.match_substring_regex(texts, _AS_FLOAT)).to_pylist()
-    }
+    floats = {text for texts in _dictionaries(rowset, vocabulary) for text in _whole_floats(texts)}
     wanted = pa.array({text.partition(".")[0] for text in floats}, pa.large_string())
     whole = {
         text
@@ -36,6 +33,14 @@ def _twins(rowset: RowSet, vocabulary: str) -> int:
         for text in texts.filter(pc.is_in(texts, wanted)).to_pylist()
     }
     return sum(text.partition(".")[0] in whole for text in floats)
+
+
+def _whole_floats(texts: pa.Array) -> list[str]:
+    """Return the texts that are integers with ``.0`` behind them."""
+    view, found = texts_of(texts), np.empty(len(texts), np.bool_)
+    mark_whole_floats(view.data, view.begins, view.ends, found)
+    floats: list[str] = texts.take(pa.array(np.flatnonzero(found))).to_pylist()
+    return floats
 
 
 def _dictionaries(rowset: RowSet, vocabulary: str) -> Iterator[pa.Array]:

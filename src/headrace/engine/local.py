@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -40,6 +41,25 @@ def run_in_order(function: Callable[[Task], Result], tasks: Iterable[Task], thre
         finally:
             for future in pending:
                 future.cancel()
+
+
+@contextlib.contextmanager
+def working_beside() -> Iterator[Callable[[Callable[[], Result]], Future[Result]]]:
+    """Yield what runs a function in a thread beside the block; the block ends when all of them have.
+
+    Raises:
+        Exception: Whatever a function raised, where the block itself ends without an error.
+    """
+    futures: list[Future[Any]] = []
+    with ThreadPoolExecutor(1, thread_name_prefix="headrace") as pool:
+
+        def run(function: Callable[[], Any]) -> Future[Any]:
+            futures.append(pool.submit(function))
+            return futures[-1]
+
+        yield run
+    for future in futures:
+        future.result()
 
 
 def run_beside(function: Callable[[], Result]) -> Future[Result]:

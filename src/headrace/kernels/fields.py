@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.kernels.compile import inline, kernel
+from headrace.kernels.words import address_of, copy_bytes
 
 NUMBER = 0
 """Digits, perhaps with a sign, a point and an exponent."""
@@ -185,55 +186,23 @@ def number_kinds(data, begins, ends, valid, kinds, values):  # type: ignore[no-u
 
 
 @kernel
-def copy_ranges(data, begins, ends, offsets, out):  # type: ignore[no-untyped-def]
-    """Copy each text into ``out`` from ``offsets[i]`` on."""
-    for at in range(len(begins)):
-        for place in range(ends[at] - begins[at]):
-            out[offsets[at] + place] = data[begins[at] + place]
+def mark_whole_floats(data, begins, ends, found):  # type: ignore[no-untyped-def]
+    """Write which texts are integers with ``.0`` behind them, as ``-7.00``, into ``found`` (bool [n])."""
+    for row in range(len(begins)):
+        start, end = np.int64(begins[row]), np.int64(ends[row])
+        place = end
+        while place > start and data[place - 1] == 48:
+            place -= 1
+        found[row] = place < end and place > start and data[place - 1] == 46
+        if found[row]:
+            first = start + (data[start] == 45)
+            found[row] = first < place - 1 and _digits(data, first, place - 1) == place - 1
 
 
 @kernel
-def cut_integers(data, begins, ends, valid, separator, offsets, values):  # type: ignore[no-untyped-def]
-    """Cut texts at one separator byte into integers, in one pass.
-
-    Args:
-        data: uint8, the texts' bytes.
-        begins: Where each text begins.
-        ends: Where each text ends.
-        valid: bool [n], or empty: every text counts; another has no element.
-        separator: uint8, the byte between two elements.
-        offsets: int64 [n + 1], filled as by ``count_elements``.
-        values: int64, room for every element.
-
-    Returns:
-        Whether every element is a canonical decimal integer; what was filled is without meaning if not.
-    """
-    total = np.int64(0)
-    offsets[0] = 0
-    for row in range(len(begins)):
-        place, end = np.uintp(begins[row]), np.uintp(ends[row])
-        if end > place and (len(valid) == 0 or valid[row]):
-            while True:
-                negative = place < end and data[place] == 45
-                first = place + np.uintp(negative)
-                value = np.int64(0)
-                place = first
-                while place < end:
-                    digit = np.int64(data[place]) - 48
-                    if digit < 0 or digit > 9:
-                        break
-                    value = value * 10 + digit
-                    place += np.uintp(1)
-                digits = place - first
-                whole = digits > 0 and digits <= _MOST_DIGITS
-                if not whole or (data[first] == 48 and (digits > 1 or negative)):
-                    return False
-                values[total] = -value if negative else value
-                total += 1
-                if place == end:
-                    break
-                if data[place] != separator:
-                    return False
-                place += np.uintp(1)
-        offsets[row + 1] = total
-    return True
+def copy_ranges(data, begins, ends, offsets, out):  # type: ignore[no-untyped-def]
+    """Copy each text into ``out`` (uint8) from ``offsets[i]`` on."""
+    source, target = address_of(data), address_of(out)
+    for at in range(len(begins)):
+        begin, length = np.uint64(begins[at]), np.int64(ends[at]) - np.int64(begins[at])
+        copy_bytes(target + np.uint64(offsets[at]), source + begin, length)

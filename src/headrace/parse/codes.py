@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.arrays import ALL_VALID, Texts, is_text, validity
+from headrace.arrays import Texts, is_text, validity
 from headrace.kernels.lookup import NULL_CODE
-from headrace.parse.lists import as_strings
+from headrace.parse.lists import as_strings, cut_texts
 
 _NO_VALUES = pa.array([], pa.large_string())
 
@@ -26,10 +26,8 @@ class Codes(Protocol):
         """Return the code of each text, uint32 [n]."""
         ...
 
-    def integers(
-        self, values: NDArray[np.integer[Any]], valid: NDArray[np.bool_] = ALL_VALID
-    ) -> NDArray[np.uint32]:
-        """Return the code of each int64 or uint64, uint32 [n]."""
+    def lists(self, texts: Texts, separator: str) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Return offsets, int64 [n + 1], and codes, uint32, of the elements of lists written as text."""
         ...
 
     def values(self) -> pa.Array:
@@ -64,11 +62,10 @@ class OwnCodes:
             codes[~texts.valid] = NULL_CODE
         return codes
 
-    def integers(
-        self, values: NDArray[np.integer[Any]], valid: NDArray[np.bool_] = ALL_VALID
-    ) -> NDArray[np.uint32]:
-        """Return the code of each int64 or uint64, uint32 [n]."""
-        return self.intern(pa.array(values, mask=~valid if len(valid) else None))
+    def lists(self, texts: Texts, separator: str) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Return offsets and codes of the elements of lists written as text."""
+        offsets, elements = cut_texts(texts, separator)
+        return offsets, self.texts(elements)
 
     def values(self) -> pa.Array:
         """Return the id texts by code, string or large_string; "" where the element is null."""

@@ -40,23 +40,6 @@ def cut_texts(texts: Texts, separator: str) -> tuple[NDArray[np.int64], Texts]:
     return offsets, Texts(texts.data, begins, ends, ALL_VALID)
 
 
-def cut_whole_numbers(texts: Texts, separator: str) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Cut each text into integers: ``(offsets int64 [n + 1], values)``; ``None`` where an element is none.
-
-    Only for separators of one byte that stands in no integer; an integer is one in its canonical form, of
-    at most 18 digits.
-    """
-    pattern = separator.encode()
-    if len(pattern) != 1 or pattern in b"-0123456789" or len(texts) == 0:
-        return None
-    room = int((texts.ends - texts.begins).sum()) // 2 + len(texts)
-    offsets, values = np.empty(len(texts) + 1, np.int64), np.empty(room, np.int64)
-    whole = fields.cut_integers(
-        texts.data, texts.begins, texts.ends, texts.valid, np.uint8(pattern[0]), offsets, values
-    )
-    return (offsets, values[: offsets[-1]]) if whole else None
-
-
 def as_strings(texts: Texts) -> pa.Array:
     """Return texts without nulls as large_string."""
     offsets = np.zeros(len(texts) + 1, np.int64)

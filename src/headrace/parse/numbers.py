@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +78,7 @@ def _from_texts(
     array: pa.Array, present: NDArray[np.bool_], name: str, dtype: Dtype
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], Faults]:
     texts = texts_of(array)
-    values, kinds = judge(texts)
+    values, kinds, _ = judge(texts)
     faults = Faults()
     wrong = np.flatnonzero(kinds == fields.NO_NUMBER)
     if len(wrong):
@@ -88,11 +88,19 @@ def _from_texts(
     return values, present, faults
 
 
-def judge(texts: Texts) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    """Return ``(values float64 [n], kinds uint8 [n])`` of texts; see ``headrace.kernels.fields``.
+class Judged(NamedTuple):
+    """Texts as numbers; see ``headrace.kernels.fields``."""
 
-    NaN and infinity come as such; what is no number, or null, has the value 0; -0.0 is 0.0.
-    """
+    values: NDArray[np.float64]
+    """float64 [n]; NaN and infinity as such, 0 for what is no number or null; -0.0 is 0.0."""
+    kinds: NDArray[np.uint8]
+    """uint8 [n]; a null is an INTEGER."""
+    integers: NDArray[np.int64]
+    """int64 [n], the exact value of an INTEGER; 0 for other kinds."""
+
+
+def judge(texts: Texts) -> Judged:
+    """Read texts as numbers, and say of which kind each is."""
     kinds, integers = np.empty(len(texts), np.uint8), np.empty(len(texts), np.int64)
     fields.number_kinds(texts.data, texts.begins, texts.ends, texts.valid, kinds, integers)
     values = integers.astype(np.float64)
@@ -102,7 +110,7 @@ def judge(texts: Texts) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
     for row in np.flatnonzero((kinds == fields.UNUSUAL) | (kinds == fields.NOT_FINITE)):
         values[row] = float(bytes(texts.data[texts.begins[row] : texts.ends[row]]))
     values += 0.0
-    return values, kinds
+    return Judged(values, kinds, integers)
 
 
 def _parsed(texts: Texts, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -122,10 +130,11 @@ def read_flags(array: pa.Array, name: str) -> tuple[NDArray[np.float64], NDArray
     """Read 0 and 1, or true and false, as numbers; anything else is a fault."""
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8()).cast(pa.int64())
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+    values, present, faults = read_numbers(array, name, "float", "bad")
+    if len(faults) and (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         array = pc.replace_with_mask(array, _equals(array, "true"), pa.scalar("1", array.type))
         array = pc.replace_with_mask(array, _equals(array, "false"), pa.scalar("0", array.type))
-    values, present, faults = read_numbers(array, name, "float", "bad")
+        values, present, faults = read_numbers(array, name, "float", "bad")
     wrong = np.flatnonzero(present & (values != 0) & (values != 1))
     faults.add(wrong, lambda row: f"{name} is {shown(array[row].as_py())}, expected 0 or 1")
     present[wrong] = False

@@ -50,7 +50,7 @@ def read_times(
     if pa.types.is_temporal(array.type):
         return _from_temporal(array, timezone)
     if pa.types.is_integer(array.type):
-        return _from_integers(array, name, unit)
+        return _from_integers(numbers_of(array), _present(array), array, name, unit)
     if pa.types.is_floating(array.type):
         return _from_floats(numbers_of(array).astype(np.float64), _present(array), array, name, unit)
     return _from_texts(array, name, unit, timezone)
@@ -77,9 +77,12 @@ def _from_temporal(
 
 
 def _from_integers(
-    array: pa.Array, name: str, unit: Unit
+    numbers: NDArray[np.int64] | NDArray[np.uint64],
+    present: NDArray[np.bool_],
+    array: pa.Array,
+    name: str,
+    unit: Unit,
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
-    numbers, present = numbers_of(array), _present(array)
     faults = Faults()
     if unit == "ns":
         values = (numbers // 1000).astype(np.int64)
@@ -112,16 +115,17 @@ def _from_texts(
     array: pa.Array, name: str, unit: Unit, timezone: str | None
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], Faults]:
     """Read texts: plain integers, other numbers, ISO 8601; each row by itself."""
-    texts = texts_of(array)
-    numbers, kinds = judge(texts)
+    numbers, kinds, integers = judge(texts_of(array))
     present = _present(array)
-    values, valid, faults = _from_floats(numbers, present & (kinds != fields.NO_NUMBER), array, name, unit)
-    whole = np.flatnonzero(valid & (kinds == fields.INTEGER))
-    if len(whole):
-        exact = array.take(pa.array(whole)).cast(pa.int64())
-        values[whole], kept, wrong = _from_integers(exact, name, unit)
-        valid[whole] = kept
-        faults.extend(wrong, whole)
+    whole = kinds == fields.INTEGER
+    values, valid, faults = _from_integers(integers, present & whole, array, name, unit)
+    if whole.all():
+        return values, valid, faults
+    others = present & ~whole
+    rounded, kept, wrong = _from_floats(numbers, others & (kinds != fields.NO_NUMBER), array, name, unit)
+    values[others], valid[others] = rounded[others], kept[others]
+    faults.rows += wrong.rows
+    faults.reasons += wrong.reasons
     for row in np.flatnonzero(valid & (kinds == fields.UNUSUAL)):
         values[row] = _exact(array[row].as_py(), int(values[row]), unit)
     words = np.flatnonzero(present & (kinds == fields.NO_NUMBER))

@@ -25,7 +25,7 @@ from headrace.kernels import fields
 from headrace.parse import readings
 from headrace.parse.codes import Codes
 from headrace.parse.faults import Faults, shown
-from headrace.parse.lists import as_strings, cut_list, cut_pairs, cut_texts, cut_whole_numbers, rows_of
+from headrace.parse.lists import as_strings, cut_list, cut_pairs, cut_texts, rows_of
 from headrace.parse.numbers import in_float32, judge, read_flags, read_numbers
 from headrace.parse.times import read_times
 
@@ -55,12 +55,8 @@ def _(reading: readings.Ids, array: pa.Array, codes: Codes) -> Typed:
 @read_column.register
 def _(reading: readings.IdLists, array: pa.Array, codes: Codes) -> Typed:
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        texts = texts_of(array)
-        numbers = cut_whole_numbers(texts, reading.separator)
-        if numbers is not None:
-            return ragged(numbers[0], primitive(codes.integers(numbers[1])), validity(array)), Faults()
-        offsets, elements = cut_texts(texts, reading.separator)
-        return ragged(offsets, primitive(codes.texts(elements)), validity(array)), Faults()
+        offsets, given = codes.lists(texts_of(array), reading.separator)
+        return ragged(offsets, primitive(given), validity(array)), Faults()
     offsets, values, valid = cut_list(array, reading.separator)
     return ragged(offsets, primitive(codes.intern(values)), valid), Faults()
 
@@ -79,7 +75,7 @@ def _pairs(
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         offsets, elements = cut_texts(texts_of(array), reading.separator)
         values, weight_texts, _ = cut_pairs(elements, reading.pair_separator)
-        numbers, kinds = judge(weight_texts)
+        numbers, kinds, _ = judge(weight_texts)
         wrong = np.flatnonzero((kinds == fields.NO_NUMBER) | ~in_float32(numbers))
         faults = _pair_faults(reading, as_strings(elements), offsets, wrong)
         return offsets, values, numbers, validity(array), faults
