@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
+from headrace.kernels.compile import intrinsic
+from headrace.kernels.native.later import ir, types
 
 _READ, _KEEP, _DATA = 0, 3, 1
 

@@ -12,11 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from headrace.kernels.compile import bare_inline
+from headrace.kernels.compile import bare_inline, intrinsic
+from headrace.kernels.native.later import cgutils, ir, types
 
 WORD = 8
 _ONES = np.uint64(0x0101010101010101)
