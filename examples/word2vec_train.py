@@ -110,6 +110,7 @@ def main() -> None:
     parser.add_argument("--subsample", type=float, default=1e-4)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--dim", type=int, default=100)
+    parser.add_argument("--batch-size", type=int, default=512)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--words", nargs="*", default=[], help="whose neighbours to print")
     arguments = parser.parse_args()
@@ -119,7 +120,13 @@ def main() -> None:
     space = kind(corpus, vocabulary, subsample=arguments.subsample)
     print(f"{corpus.num_tokens:,} tokens in {corpus.num_sentences:,} sentences, {len(vocabulary):,} ids")
     begin = time.perf_counter()
-    vectors = train(space, epochs=arguments.epochs, dim=arguments.dim, seed=arguments.seed)
+    vectors = train(
+        space,
+        epochs=arguments.epochs,
+        dim=arguments.dim,
+        seed=arguments.seed,
+        batch_size=arguments.batch_size,
+    )
     print(f"{arguments.epochs} epochs in {time.perf_counter() - begin:.0f} s")
     for word in arguments.words or [word for word, _ in vocabulary.token_freqs[100:110]]:
         print(f"{word:>15}: {', '.join(neighbours(vectors, vocabulary, word))}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from headrace.sources.encodings import Transcoder, is_utf8, utf8_mark_length
 from headrace.sources.files import SourceFile, find_files
 from headrace.sources.streams import CutOff, decompressed
 from headrace.word2vec.corpus import Corpus, id_dtype
+from headrace.word2vec.spool import spooled
 
 Files = str | Path | Iterable[str | Path]
 
@@ -72,12 +71,13 @@ def read_corpus(
         The corpus, and a vocabulary with PAD 0 and UNKNOWN 1.
 
     Raises:
+        CorpusError: The scratch folder has no room, or cannot be written.
         SourceError: A file is missing, damaged, or not in that encoding.
     """
     rules = Rules(min_count=min_count, max_size=max_size)
     rules.check()
     interner, lengths = Interner(), [np.zeros(1, np.int64)]
-    codes = _collected(_coded(sentence_blocks(files, encoding), interner, lengths), scratch)
+    codes = spooled(_coded(sentence_blocks(files, encoding), interner, lengths), scratch)
     counts = _counts(codes, len(interner))
     vocabulary = _ranked(interner.values(), counts, rules)
     _replace(codes, vocabulary.encode(interner.values()).astype(np.uint32))
@@ -163,20 +163,6 @@ def _coded(
         offsets, words = list_borders(block)
         lengths.append(np.diff(offsets))
         yield interner.intern(words)
-
-
-def _collected(arrays: Iterator[NDArray[np.uint32]], scratch: Path | str | None) -> NDArray[np.uint32]:
-    """Join the arrays, in memory or in an unnamed file of a folder."""
-    if scratch is None:
-        held = io.BytesIO()
-        for array in arrays:
-            held.write(array.data)
-        return np.frombuffer(held.getbuffer(), np.uint32)
-    with tempfile.TemporaryFile(dir=scratch) as file:
-        for array in arrays:
-            file.write(array.data)
-        file.flush()
-        return np.memmap(file, np.uint32, "r+") if file.tell() else np.empty(0, np.uint32)
 
 
 def _counts(codes: NDArray[np.uint32], size: int) -> NDArray[np.int64]:

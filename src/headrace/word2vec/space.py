@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xxhash
@@ -26,6 +25,7 @@ from headrace.word2vec.epoch import Epoch
 from headrace.word2vec.noise import Noise, keep_probabilities, keep_thresholds
 from headrace.word2vec.reading import OWN_UNKNOWN
 from headrace.word2vec.settings import Exhausted, NegativesPer, Settings, Width
+from headrace.word2vec.spool import take_room
 
 _LARGEST_SMALL = 1 << 15
 _SPARE_DEVIATIONS = 12
@@ -49,17 +49,52 @@ class CenterSpace:
     32,768 ids and 4 bytes else; the corpus itself stays where it lies.
     """
 
+    _predicts_center: ClassVar[bool]
+    """Whether the centre is the one right answer, and not the contexts."""
+    _negatives_per: ClassVar[NegativesPer]
+    """What noise words are counted by where nothing else is said."""
+
     def __init__(
         self,
         corpus: Any,
         vocabulary: Vocabulary,
-        settings: Settings,
+        window: int = 5,
+        negatives: int = 5,
+        negatives_per: NegativesPer | None = None,
+        subsample: float | None = 1e-4,
+        power: float = 0.75,
+        width: Width = "batch",
+        *,
+        exhausted: Exhausted = "error",
         column: str = COLUMN,
         scratch: Path | str | None = None,
     ) -> None:
-        """Count the corpus; see ``SkipGram`` for the arguments."""
-        settings.check()
-        self.settings = settings
+        """Count the corpus, and fix what a sample is.
+
+        Args:
+            corpus: Sentences: a ``Corpus``, a token store, a ``Dataset``, an Arrow list array, or
+                lists; lists of words are encoded, integers are ids of the vocabulary.
+            vocabulary: The words.
+            window: Largest window, at least 1; each centre draws its own from ``1..window``.
+            negatives: Noise words for each pair or centre, at least 0.
+            negatives_per: ``"pair"``: for each context; ``"center"``: for each centre. ``None``: pair
+                in ``SkipGram``, centre in ``CBOW``.
+            subsample: Threshold t of the keep rule ``min(1, sqrt(t / f))``; ``None`` keeps all.
+            power: Noise is drawn in proportion to count to this power.
+            width: ``"batch"``: M is the longest row of the batch; ``"max"``: always the longest possible.
+            exhausted: What becomes of a centre whose contexts are all the words there are:
+                ``"error"``, or ``"mask"``: its row has no negatives.
+            column: The column of a ``Dataset`` that holds the sentences.
+            scratch: Folder for an unnamed file that holds an epoch's kept tokens; ``None``: memory.
+
+        Raises:
+            CorpusError: A setting is impossible, or no word of the vocabulary occurs in the corpus.
+        """
+        per = self._negatives_per if negatives_per is None else negatives_per
+        self.settings = Settings(
+            window, negatives, per, subsample, power, width, exhausted, self._predicts_center
+        )
+        self.settings.check()
         if len(vocabulary) > LARGEST_TABLE:
             raise CorpusError(
                 f"the vocabulary has {len(vocabulary)} ids; at most {LARGEST_TABLE} are supported."
@@ -69,7 +104,7 @@ class CenterSpace:
         self.scratch = scratch
         self.counts = _word_counts(self.corpus, vocabulary)
         self._thresholds = keep_thresholds(self.keep_probabilities)
-        self.noise = Noise.from_counts(self.counts, settings.power)
+        self.noise = Noise.from_counts(self.counts, self.settings.power)
 
     @property
     def keep_probabilities(self) -> NDArray[np.float64]:
@@ -142,11 +177,9 @@ class CenterSpace:
 
     def _room(self, tokens: int) -> NDArray[np.unsignedinteger[Any]]:
         """Return room for so many tokens, in memory or in an unnamed file of the scratch folder."""
-        dtype = np.dtype(np.uint16 if len(self.vocabulary) <= _LARGEST_SMALL else np.uint32)
-        if self.scratch is None:
-            return np.empty(tokens, dtype)
-        with tempfile.TemporaryFile(dir=self.scratch) as file:
-            return np.memmap(file, dtype, mode="w+", shape=tokens)
+        return take_room(
+            tokens, np.uint16 if len(self.vocabulary) <= _LARGEST_SMALL else np.uint32, self.scratch
+        )
 
 
 class SkipGram(CenterSpace):
@@ -155,43 +188,8 @@ class SkipGram(CenterSpace):
     Negatives are none of the centre's contexts; the centre itself may be drawn.
     """
 
-    def __init__(
-        self,
-        corpus: Any,
-        vocabulary: Vocabulary,
-        window: int = 5,
-        negatives: int = 5,
-        negatives_per: NegativesPer = "pair",
-        subsample: float | None = 1e-4,
-        power: float = 0.75,
-        width: Width = "batch",
-        *,
-        exhausted: Exhausted = "error",
-        column: str = COLUMN,
-        scratch: Path | str | None = None,
-    ) -> None:
-        """Count the corpus, and fix what a sample is.
-
-        Args:
-            corpus: Sentences: a ``Corpus``, a token store, a ``Dataset``, an Arrow list array, or
-                lists; lists of words are encoded, integers are ids of the vocabulary.
-            vocabulary: The words.
-            window: Largest window, at least 1; each centre draws its own from ``1..window``.
-            negatives: Noise words for each pair or centre, at least 0.
-            negatives_per: ``"pair"``: for each context; ``"center"``: for each centre.
-            subsample: Threshold t of the keep rule ``min(1, sqrt(t / f))``; ``None`` keeps all.
-            power: Noise is drawn in proportion to count to this power.
-            width: ``"batch"``: M is the longest row of the batch; ``"max"``: always the longest possible.
-            exhausted: What becomes of a centre whose contexts are all the words there are:
-                ``"error"``, or ``"mask"``: its row has no negatives.
-            column: The column of a ``Dataset`` that holds the sentences.
-            scratch: Folder for an unnamed file that holds an epoch's kept tokens; ``None``: memory.
-
-        Raises:
-            CorpusError: A setting is impossible, or no word of the vocabulary occurs in the corpus.
-        """
-        settings = Settings(window, negatives, negatives_per, subsample, power, width, exhausted, False)
-        super().__init__(corpus, vocabulary, settings, column, scratch)
+    _predicts_center = False
+    _negatives_per = "pair"
 
 
 class CBOW(CenterSpace):
@@ -202,28 +200,8 @@ class CBOW(CenterSpace):
     the centre nor one of its contexts.
     """
 
-    def __init__(
-        self,
-        corpus: Any,
-        vocabulary: Vocabulary,
-        window: int = 5,
-        negatives: int = 5,
-        negatives_per: NegativesPer = "center",
-        subsample: float | None = 1e-4,
-        power: float = 0.75,
-        width: Width = "batch",
-        *,
-        exhausted: Exhausted = "error",
-        column: str = COLUMN,
-        scratch: Path | str | None = None,
-    ) -> None:
-        """Take the arguments of ``SkipGram``; negatives are counted by centre where not said otherwise.
-
-        Raises:
-            CorpusError: A setting is impossible, or no word of the vocabulary occurs in the corpus.
-        """
-        settings = Settings(window, negatives, negatives_per, subsample, power, width, exhausted, True)
-        super().__init__(corpus, vocabulary, settings, column, scratch)
+    _predicts_center = True
+    _negatives_per = "center"
 
 
 def _subsample_key(seed: int, epoch: int) -> np.uint64:
