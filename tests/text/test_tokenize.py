@@ -454,15 +454,16 @@ def test_files_of_other_kinds_are_refused_by_name(tmp_path: Path) -> None:
             tokenize(["a"], tmp_path / name, tmp_path / "store")
 
 
-SLOW = """
+STOPS = """
 import sys, time
 from headrace.text import tokenize
 
 def letters(text):
-    time.sleep(0.002)
+    while text.startswith("1500:"):
+        time.sleep(3600)
     return list(text.encode())
 
-letters.vocab_size, letters.fingerprint = 256, "slow"
+letters.vocab_size, letters.fingerprint = 256, "stops"
 texts = [f"{n}:" + "ab" * (n * 7 % 90) for n in range(3000)]
 import headrace.text.tokenizing as module
 module._BATCH_DOCUMENTS = 40
@@ -471,12 +472,13 @@ tokenize(texts, letters, sys.argv[1], threads=1, shard_bytes=4000)
 
 
 def test_a_killed_run_goes_on_and_gives_the_same_bytes(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", SLOW, str(tmp_path / "store")]
-    running = subprocess.Popen(command)
+    running = subprocess.Popen([sys.executable, "-c", STOPS, str(tmp_path / "store")])
     try:
-        deadline = time.monotonic() + 60
-        while len(list(tmp_path.glob("store/train/*.arrow"))) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        deadline = time.monotonic() + 300
+        while len(list(tmp_path.glob("store/train/*.arrow"))) < 3:
+            assert running.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
     finally:
         running.kill()
         running.wait()
@@ -485,7 +487,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(tmp_path: Path) -> None:
     def fast(text: str) -> list[int]:
         return list(text.encode())
 
-    fast.vocab_size, fast.fingerprint, fast.__qualname__ = 256, "slow", "letters"  # type: ignore[attr-defined]
+    fast.vocab_size, fast.fingerprint, fast.__qualname__ = 256, "stops", "letters"  # type: ignore[attr-defined]
     texts = [f"{n}:" + "ab" * (n * 7 % 90) for n in range(3000)]
     tokenize(texts, fast, tmp_path / "store", shard_bytes=4000)
     tokenize(texts, fast, tmp_path / "whole", shard_bytes=4000)

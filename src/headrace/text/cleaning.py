@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from headrace.errors import TextError
 from headrace.text.extras import need
 
 _DROPPED_TAGS = "head script style template noscript iframe object embed applet svg math canvas audio video"
@@ -50,8 +51,10 @@ def clean(text: str) -> str:
         text: Any text.
 
     Raises:
-        TextError: The extra ``text`` is not installed.
+        TextError: It is no text, or the extra ``text`` is not installed.
     """
+    if not isinstance(text, str):
+        raise TextError(f"clean: found {type(text).__name__}, expected a text.")
     is_html = _MARKUP.search(text) is not None
     visible = _visible_text(text) if is_html else text
     return _normalize_space(_repair(visible, has_entities=not is_html))

@@ -14,6 +14,7 @@ from headrace.text.cuts import ListedCut
 from headrace.text.runs import Integers
 from headrace.text.settings import DynamicStride, Settings
 from headrace.text.streams import Streams
+from headrace.text.tokens import as_array, described
 
 Floats = NDArray[np.float64]
 DensityOf = Callable[[Integers, Integers], Floats]
@@ -168,7 +169,7 @@ def _called(density: Callable[[Integers], Floats], ids: Integers, lengths: Integ
 
 
 def _checked(density: Callable[[Integers], Floats], ids: Integers) -> Floats:
-    values = np.asarray(density(ids), np.float64)
+    values = _values(density, ids)
     if values.shape != ids.shape or not np.all(values >= 0) or not np.all(np.isfinite(values)):
         low, high = values.min(initial=0), values.max(initial=0)
         raise TextError(
@@ -176,3 +177,21 @@ def _checked(density: Callable[[Integers], Floats], ids: Integers) -> Floats:
             f"{ids.size} tokens; expected one finite number of at least 0 a token."
         )
     return values
+
+
+def _values(density: Callable[[Integers], Floats], ids: Integers) -> Floats:
+    """Return what the user's function gives as float64, of whatever shape."""
+    try:
+        given = density(ids)
+    except Exception as error:
+        raise TextError(
+            f"DynamicStride(density=...) failed on a document of {ids.size} tokens: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    array = as_array(given)
+    if array is None or array.dtype.kind not in "iufb":
+        raise TextError(
+            f"DynamicStride(density=...) gave {described(given, array)} for {ids.size} tokens; "
+            "expected one finite number of at least 0 a token."
+        )
+    return array.astype(np.float64)

@@ -13,6 +13,7 @@ from headrace.errors import TextError
 from headrace.text.documents import Document
 from headrace.text.masking import WORD_STARTS
 from headrace.text.sentences import first_tokens, sentence_starts, word_starts
+from headrace.text.settings import check_integer
 from headrace.text.tokenizer import Encoded
 from headrace.text.tokens import Special, plain_array
 from headrace.text.writer import Integers, Rows
@@ -35,8 +36,10 @@ class Wanted:
     min_length: int
 
     def __post_init__(self) -> None:
-        if self.min_length < 0:
-            raise TextError(f"min_length={self.min_length}: expected a number of tokens, at least 0.")
+        check_integer("min_length", self.min_length, 0)
+        for name in ("sentences", "words"):
+            if not isinstance(getattr(self, name), bool):
+                raise TextError(f"{name}={getattr(self, name)!r}: expected True or False.")
 
     @property
     def needs_ends(self) -> bool:
@@ -92,7 +95,7 @@ def _rows(
         name: plain_array(_joined([columns[n] for n in stored], columns[0].dtype), name)
         for name, columns in encoded.columns.items()
     }
-    if wanted.words:
+    if wanted.words and WORD_STARTS not in parallel:
         parallel[WORD_STARTS] = _joined(
             [_marks(documents[n].document.text, encoded, n, word_starts) for n in stored], np.dtype(np.uint8)
         )

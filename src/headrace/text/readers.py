@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from headrace.errors import SourceError, TextError, did_you_mean
 from headrace.kernels.windows_scan import count_id, ends_after, largest_id
 from headrace.sources.files import find_files
 from headrace.text.store import IDS, tokens_of_batches
-from headrace.text.tokens import Tokens, check_ids, dtype_for
+from headrace.text.tokens import Special, Tokens, check_ids, check_special, dtype_for
 
+_BIN_DTYPES = ("uint8", "uint16", "uint32", "uint64", "int16", "int32", "int64")
 _MEGATRON_MAGIC = b"MMIDIDX\x00\x00"
 _MEGATRON_DTYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
 """Megatron-LM's codes of integers; 6 and 7 are floats."""
@@ -42,10 +43,19 @@ def from_bin(
         SourceError: The file is missing, or is no whole number of ids.
         TextError: An id is not below ``vocab_size``.
     """
-    values = _mapped(Path(path), np.dtype(dtype).newbyteorder("<"))
+    check_special(Special(vocab_size=vocab_size, eos=eos))
+    values = _mapped(Path(path), _bin_dtype(dtype))
     _check_size(values, vocab_size, str(path))
     offsets = np.array([0, values.size]) if eos is None else _offsets_at(values, eos)
     return Tokens.from_arrays(values, offsets, vocab_size=vocab_size, eos=eos)
+
+
+def _bin_dtype(name: str) -> np.dtype[Any]:
+    if name not in _BIN_DTYPES:
+        raise TextError(
+            f"dtype={name!r}: expected one of {', '.join(_BIN_DTYPES)}.{did_you_mean(str(name), _BIN_DTYPES)}"
+        )
+    return np.dtype(name).newbyteorder("<")
 
 
 def _mapped(path: Path, dtype: np.dtype[Any], size: int | None = None) -> NDArray[Any]:
@@ -125,7 +135,7 @@ def _integer_dtype(code: int, path: Path) -> np.dtype[Any]:
 
 
 def from_parquet(
-    files: str | Path | Sequence[str | Path],
+    files: Any,
     column: str = IDS,
     *,
     eos: int | None = None,
@@ -145,7 +155,10 @@ def from_parquet(
         SourceError: A file is missing or damaged.
         TextError: There is no such column, it holds null, or an id is outside the vocabulary.
     """
-    patterns = [str(files)] if isinstance(files, (str, Path)) else [str(file) for file in files]
+    several = [files] if isinstance(files, (str, Path)) else files
+    if not isinstance(several, Iterable) or not all(isinstance(file, (str, Path)) for file in several):
+        raise TextError(f"files={files!r}: expected a path, a glob or an fsspec URL, or a list of them.")
+    patterns = [str(file) for file in several]
     batches = [_parquet_batch(file.path, column, vocab_size) for file in find_files(patterns)]
     tokens = tokens_of_batches(_narrowed(batches, vocab_size))
     return tokens.with_special(eos=eos, pad=pad, vocab_size=vocab_size)

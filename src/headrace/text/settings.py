@@ -19,6 +19,7 @@ Density: TypeAlias = Literal["edges", "surprisal"] | Callable[[NDArray[np.int64]
 
 TOKEN_OUTPUTS = ("input_ids", "labels", "attention_mask", "segment_ids", "position_ids")
 """Outputs with one value a token, [B, W]."""
+_LARGEST = 1 << 62
 ROW_OUTPUTS = ("document", "start", "length")
 """Outputs with one value a row, int64 [B]."""
 
@@ -125,6 +126,8 @@ def buckets_of(window: Any, stride: Any, shared: Shared) -> tuple[Settings, ...]
     """
     windows = [_plain(length) for length in window] if isinstance(window, Sequence) else [_plain(window)]
     strides = list(map(_plain, stride)) if isinstance(stride, Sequence) else [_plain(stride)] * len(windows)
+    for length in windows:
+        check_integer("window", length, 1)
     if not windows or len(strides) != len(windows) or len(set(windows)) != len(windows):
         raise TextError(
             f"window={window!r}, stride={stride!r}: give at least one length, each once, and one stride for "
@@ -144,6 +147,8 @@ def buckets_of(window: Any, stride: Any, shared: Shared) -> tuple[Settings, ...]
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "pack": (False, "concat", "best_fit"),
+    "overlap_labels": (True, False),
+    "separate_documents": (False, True),
     "tail": ("pad", "drop", "shift"),
     "align": (None, "sentence"),
     "labels": ("next", "same"),
@@ -155,9 +160,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 def _check_choices(settings: Settings) -> None:
     for name, allowed in _CHOICES.items():
         found = getattr(settings, name)
-        if not any(
-            found is choice or (found == choice and type(found) is type(choice)) for choice in allowed
-        ):
+        if not any(type(found) is type(choice) and found == choice for choice in allowed):
             raise TextError(
                 f"{name}={found!r}: expected one of {', '.join(map(repr, allowed))}."
                 + did_you_mean(str(found), [str(choice) for choice in allowed])
@@ -166,8 +169,8 @@ def _check_choices(settings: Settings) -> None:
 
 def _check_window(settings: Settings) -> None:
     window, stride = settings.window, settings.stride
-    _check_integer("window", window, 1, None)
-    _check_integer("min_remainder", settings.min_remainder, 0, None)
+    check_integer("window", window, 1, None)
+    check_integer("min_remainder", settings.min_remainder, 0, None)
     if isinstance(stride, DynamicStride):
         _check_dynamic(stride, settings)
         return
@@ -182,23 +185,24 @@ def _check_window(settings: Settings) -> None:
             f"after the first has at most {stride} of them. Give at most {stride}, or tail='drop'."
         )
     if settings.offset != "random":
-        _check_integer("offset", settings.offset, 0, stride - 1)
+        check_integer("offset", settings.offset, 0, stride - 1)
 
 
 def _check_dynamic(stride: DynamicStride, settings: Settings) -> None:
     if settings.offset != 0 or settings.align is not None:
         raise TextError("DynamicStride sets every start itself: leave offset=0 and align=None with it.")
-    if isinstance(stride.density, str) and stride.density not in ("edges", "surprisal"):
+    if not callable(stride.density) and stride.density not in ("edges", "surprisal"):
         raise TextError(
             f"DynamicStride(density={stride.density!r}): expected 'edges', 'surprisal' or a function from "
-            "token ids to non-negative float64 [L]." + did_you_mean(stride.density, ("edges", "surprisal"))
+            "token ids to non-negative float64 [L]."
+            + did_you_mean(str(stride.density), ("edges", "surprisal"))
         )
     maximum = settings.window if stride.maximum is None else stride.maximum
-    _check_integer("DynamicStride(minimum)", stride.minimum, 1, settings.window)
-    _check_integer("DynamicStride(maximum)", maximum, stride.minimum, settings.window)
-    if not stride.minimum <= stride.mean <= maximum:
+    check_integer("DynamicStride(minimum)", stride.minimum, 1, settings.window)
+    check_integer("DynamicStride(maximum)", maximum, stride.minimum, settings.window)
+    if not is_number(stride.mean) or not stride.minimum <= stride.mean <= maximum:
         raise TextError(
-            f"DynamicStride(mean={stride.mean}): expected a number in [{stride.minimum}, {maximum}], "
+            f"DynamicStride(mean={stride.mean!r}): expected a number in [{stride.minimum}, {maximum}], "
             "between minimum and maximum."
         )
 
@@ -228,8 +232,10 @@ def _check_objective(settings: Settings) -> None:
     objective = settings.objective
     if objective is not None and not isinstance(objective, MLM):
         raise TextError(f"objective={objective!r}: expected None or MLM(probability=0.15, whole_word=False).")
-    if objective is not None and not 0.0 <= objective.probability <= 1.0:
-        raise TextError(f"MLM(probability={objective.probability}): expected a share in [0, 1].")
+    if objective is not None and not (is_number(objective.probability) and 0 <= objective.probability <= 1):
+        raise TextError(f"MLM(probability={objective.probability!r}): expected a share in [0, 1].")
+    if objective is not None and not isinstance(objective.whole_word, bool):
+        raise TextError(f"MLM(whole_word={objective.whole_word!r}): expected True or False.")
     if objective is not None and not {"input_ids", "labels"} <= set(settings.outputs):
         raise TextError(f"MLM fills input_ids and labels; outputs={settings.outputs} must name both.")
     if settings.separate_documents and settings.pack is not False:
@@ -239,10 +245,21 @@ def _check_objective(settings: Settings) -> None:
         )
 
 
-def _check_integer(name: str, value: Any, least: int, most: int | None) -> None:
-    if not _is_integer(value) or value < least or (most is not None and value > most):
+def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Check that an argument is an integer in ``[least, most]``.
+
+    Raises:
+        TextError: It is not.
+    """
+    if not _is_integer(value) or not least <= value <= (_LARGEST if most is None else most):
         allowed = f"at least {least}" if most is None else f"in [{least}, {most}]"
         raise TextError(f"{name}={value!r}: expected an integer {allowed}.")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number, and no boolean."""
+    numeric = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return numeric and bool(np.isfinite(value))
 
 
 def _plain(value: Any) -> Any:
@@ -254,7 +271,7 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def check_outputs(outputs: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+def check_outputs(outputs: Any, columns: Sequence[str]) -> tuple[str, ...]:
     """Check the names of the wanted arrays.
 
     Raises:
@@ -263,6 +280,10 @@ def check_outputs(outputs: Sequence[str], columns: Sequence[str]) -> tuple[str, 
     known = [*TOKEN_OUTPUTS, *ROW_OUTPUTS, *columns]
     if isinstance(outputs, str):
         raise TextError(f"outputs={outputs!r}: expected a tuple of names, such as ({outputs!r},).")
+    if not isinstance(outputs, Sequence) or not outputs or not all(isinstance(o, str) for o in outputs):
+        raise TextError(
+            f"outputs={outputs!r}: expected a tuple of names, at least one of {', '.join(known)}."
+        )
     for name in outputs:
         if name not in known:
             raise TextError(

@@ -11,6 +11,7 @@ import xxhash
 
 from headrace.errors import TextError, did_you_mean
 from headrace.text.documents import Document
+from headrace.text.settings import is_number
 
 TRAIN = "train"
 _HASH = "hash"
@@ -28,8 +29,8 @@ class Splitting:
     """``"hash"`` of the text, or the name of a field whose equal values stay together."""
 
     def __post_init__(self) -> None:
-        wrong = [name for name, share in self.shares.items() if not 0.0 <= share <= 1.0]
-        total = sum(self.shares.values())
+        wrong = [name for name, share in self.shares.items() if not is_number(share) or not 0 <= share <= 1]
+        total = 0.0 if wrong else sum(self.shares.values())
         if wrong or total > 1.0 + 1e-9 or (TRAIN in self.shares and abs(total - 1.0) > 1e-9):
             raise TextError(
                 f"split={dict(self.shares)}: each share is in [0, 1] and together they are at most 1; the "

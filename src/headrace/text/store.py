@@ -86,7 +86,7 @@ def tokens_of_batches(
     Raises:
         TextError: There is no such column, or it is no list of integers.
     """
-    shards = list(batches)
+    shards = _with_rows(list(batches))
     ids = [_ragged(batch, IDS) for batch in shards]
     starts = np.cumsum([0, *(values.size for _, values in ids)])
     offsets = [borders[:-1] + start for (borders, _), start in zip(ids, starts, strict=False)]
@@ -101,6 +101,11 @@ def tokens_of_batches(
         split=split,
         details=details or {},
     )
+
+
+def _with_rows(shards: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Return the shards that have rows: one without need not know of the others' columns."""
+    return [shard for shard in shards if shard.num_rows] or shards[:1]
 
 
 def tokens_of_dataset(dataset: Any) -> Tokens:
@@ -179,11 +184,17 @@ def _parallel_columns(
         if field.name not in (IDS, SENTENCES) and _is_list_of_numbers(field.type)
     ]
     columns = {name: [_ragged(batch, name) for batch in shards] for name in names}
-    return {
+    parallel = {
         name: tuple(values for _, values in parts)
         for name, parts in columns.items()
         if all(np.array_equal(part[0], own[0]) for part, own in zip(parts, ids, strict=True))
     }
+    return {name: values for name, values in parallel.items() if not _says_nothing(name, values)}
+
+
+def _says_nothing(name: str, values: Values) -> bool:
+    """Whether a column is an attention mask of ones, as tokenizers of transformers add one."""
+    return name == "attention_mask" and all(bool(np.all(shard == 1)) for shard in values)
 
 
 def _sentences(shards: list[pa.RecordBatch]) -> Sentences | None:

@@ -137,7 +137,7 @@ def check_id(name: str, value: object, tokens: Tokens) -> int:
         TextError: It is no integer, negative, or not below the vocabulary's size.
     """
     size = tokens.special.vocab_size
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**63:
         raise TextError(f"{name}={value!r}: expected a token id, an integer of at least 0.")
     if size is not None and value >= size:
         raise TextError(f"{name}={value} is outside the vocabulary of {size} ids; give an id below {size}.")

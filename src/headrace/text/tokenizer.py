@@ -127,8 +127,13 @@ def _from_name(name: str | Path, threads: int | None) -> Tokenizer:
     return tokenizer_tiktoken.from_name(str(name), threads)
 
 
-def plain_text(text: str) -> str:
-    """Return text that can be encoded as UTF-8: a lone surrogate becomes the replacement mark."""
+def plain_text(text: Any) -> Any:
+    """Return text that can be encoded as UTF-8: a lone surrogate becomes the replacement mark.
+
+    What is no text is left as it is: a function of the user's own may take it.
+    """
+    if not isinstance(text, str):
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

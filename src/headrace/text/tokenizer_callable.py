@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from headrace.errors import TextError
 from headrace.text.tokenizer import Encoded
-from headrace.text.tokens import Special
+from headrace.text.tokens import Special, as_array, check_column_name, described
 
 _IDS = "input_ids"
+_OFFSETS = "offsets"
 _SHOWN = 60
 
 
@@ -34,6 +35,8 @@ class CallableTokenizer:
     kind: str = "callable"
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     file: None = None
+    first: list[dict[str, np.dtype[Any]]] = field(default_factory=list)
+    """Dtypes of the columns beside the ids, from the first document that has tokens; empty until then."""
 
     @property
     def name(self) -> str:
@@ -53,67 +56,126 @@ class CallableTokenizer:
     @property
     def special(self) -> Special:
         """What the function's attributes say."""
-        size = getattr(self.function, "vocab_size", getattr(self.function, "n_vocab", None))
         return Special(
-            vocab_size=size if isinstance(size, int) else None,
-            eos=getattr(self.function, "eos_token_id", None),
-            pad=getattr(self.function, "pad_token_id", None),
-            mask=getattr(self.function, "mask_token_id", None),
+            vocab_size=self._number("vocab_size", "n_vocab"),
+            eos=self._number("eos_token_id"),
+            pad=self._number("pad_token_id"),
+            mask=self._number("mask_token_id"),
         )
+
+    def _number(self, *names: str) -> int | None:
+        """Return the first of the function's attributes that is there."""
+        for name in names:
+            value = getattr(self.function, name, None)
+            if isinstance(value, np.integer) or (isinstance(value, int) and not isinstance(value, bool)):
+                return int(value)
+            if value is not None and not callable(value):
+                raise TextError(f"{self.name}.{name} is {value!r}, expected an integer.")
+        return None
 
     def encode(self, texts: Sequence[Any], with_ends: bool) -> Encoded:
         """Call the function for each text, in ``threads`` threads."""
         with ThreadPoolExecutor(self.threads) as pool:
             found = list(pool.map(self._call, texts))
-        if found and isinstance(found[0], Mapping):
-            return self._from_mappings(found, with_ends)
-        if with_ends:
+        for text, given in zip(texts, found, strict=True):
+            self._check_columns(given, text)
+        return Encoded(
+            ids=[given[_IDS] for given in found],
+            ends=[self._ends(given) for given in found] if with_ends else None,
+            columns={
+                name: [given.get(name, np.empty(0, dtype)) for given in found]
+                for name, dtype in (self.first[0] if self.first else {}).items()
+            },
+        )
+
+    def _call(self, text: Any) -> dict[str, NDArray[Any]]:
+        """Return what the function gives for a text as arrays, by name."""
+        try:
+            given = self.function(text)
+        except Exception as error:
+            raise TextError(
+                f"{self.name} failed on {_shown(text)}: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(given, Mapping):
+            return {_IDS: self._ids(given, text)}
+        if _IDS not in given:
+            raise self._wrong(f"a mapping without {_IDS!r}, with {sorted(map(str, given))}", text)
+        ids = self._ids(given[_IDS], text)
+        others = {str(name): value for name, value in given.items() if name != _IDS}
+        return {
+            _IDS: ids,
+            **{name: self._column(name, value, ids.size, text) for name, value in others.items()},
+        }
+
+    def _ids(self, given: Any, text: Any) -> NDArray[Any]:
+        array = as_array(given)
+        if array is None or array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise self._wrong(described(given, array), text)
+        return array if array.size else array.astype(np.int64)
+
+    def _column(self, name: str, given: Any, size: int, text: Any) -> NDArray[Any]:
+        array = as_array(given)
+        if name == _OFFSETS:
+            return self._offsets(given, array, size, text)
+        check_column_name(name, self.name)
+        if array is None or array.shape != (size,) or (size and array.dtype.kind not in "iufb"):
+            raise TextError(
+                f"{self.name}: column {name!r} is {described(given, array)} for the {size} tokens of "
+                f"{_shown(text)}; expected one number a token."
+            )
+        return array
+
+    def _offsets(self, given: Any, array: NDArray[Any] | None, size: int, text: Any) -> NDArray[Any]:
+        if array is not None and array.size == 0 == size:
+            return np.empty((0, 2), np.int64)
+        is_pairs = array is not None and array.shape == (size, 2) and array.dtype.kind in "iu"
+        if array is None or not is_pairs or np.any(array[1:, 1] < array[:-1, 1]):
+            raise TextError(
+                f"{self.name}: {_OFFSETS} is {described(given, array)} for the {size} tokens of "
+                f"{_shown(text)}; expected a pair (begin, end) of characters for each, ends never falling."
+            )
+        return array
+
+    def _ends(self, given: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        if _OFFSETS not in given and given[_IDS].size:
             raise TextError(
                 f"{self.name}: sentences and words need to know where tokens end. Return a mapping with "
                 "input_ids and offsets, a pair (begin, end) of characters a token."
             )
-        return Encoded([self._integers(row) for row in found])
+        return given[_OFFSETS][:, 1].astype(np.int64) if given[_IDS].size else np.empty(0, np.int64)
 
-    def _call(self, text: Any) -> Any:
-        try:
-            return self.function(text)
-        except Exception as error:
-            shown = repr(text)
-            start = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
-            raise TextError(f"{self.name} failed on {start}: {type(error).__name__}: {error}") from error
+    def _check_columns(self, given: Mapping[str, NDArray[Any]], text: Any) -> None:
+        """Hold a document's columns against those of the first document that had tokens."""
+        if given[_IDS].size == 0:
+            return
+        own = {name: array.dtype for name, array in given.items() if name not in (_IDS, _OFFSETS)}
+        if not self.first:
+            self.first.append(own)
+        if own != self.first[0]:
+            raise TextError(
+                f"{self.name} gave the columns {_listed(own)} for {_shown(text)}, and before "
+                f"{_listed(self.first[0])}. Give the same columns, each of one dtype, for every text."
+            )
 
-    def _from_mappings(self, found: Sequence[Mapping[str, Any]], with_ends: bool) -> Encoded:
-        names = [name for name in found[0] if name not in (_IDS, "offsets")]
-        ids = [self._integers(row[_IDS]) for row in found]
-        ends = (
-            [np.array([end for _, end in row["offsets"]], np.int64) for row in found] if with_ends else None
+    def _wrong(self, what: str, text: Any) -> TextError:
+        return TextError(
+            f"{self.name} gave {what} for {_shown(text)}, expected a flat list of ids: integers, or a "
+            f"mapping that has them as {_IDS!r}."
         )
-        columns = {
-            name: [self._column(name, row, part.size) for row, part in zip(found, ids, strict=True)]
-            for name in names
-        }
-        return Encoded(ids, ends, columns)
-
-    def _integers(self, row: Any) -> NDArray[Any]:
-        array = np.asarray(row)
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise TextError(
-                f"{self.name} gave {array.dtype} of shape {array.shape}, expected a flat list of ids."
-            )
-        return array.astype(np.int64) if array.size == 0 else array
-
-    def _column(self, name: str, row: Mapping[str, Any], size: int) -> NDArray[Any]:
-        values = np.asarray(row.get(name))
-        if values.shape != (size,) or (size and values.dtype.kind not in "iufb"):
-            raise TextError(
-                f"{self.name}: column {name!r} has shape {values.shape} for {size} tokens, one a token."
-            )
-        return values
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of some ids by the function's own ``decode``, else the ids."""
         own = getattr(self.function, "decode", None)
         return str(own(list(ids))) if callable(own) else " ".join(map(str, ids))
+
+
+def _listed(columns: Mapping[str, np.dtype[Any]]) -> str:
+    return ", ".join(f"{name} ({dtype})" for name, dtype in sorted(columns.items())) or "none"
+
+
+def _shown(text: Any) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
 
 
 def from_object(tokenizer: Any, threads: int | None) -> CallableTokenizer | None:

@@ -24,6 +24,7 @@ from headrace.text.documents import read_documents
 from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
 from headrace.text.plans import remove_plans
 from headrace.text.progress import Progress
+from headrace.text.settings import check_integer
 from headrace.text.splitting import TRAIN, Splitting, content_hash
 from headrace.text.tokenizer import Encoded, Tokenizer, TokenizerLike, as_tokenizer, plain_text
 from headrace.text.tokens import Special, check_special, dtype_for
@@ -91,6 +92,10 @@ def tokenize(
         SourceError: A file is missing, damaged or not UTF-8.
         BuildError: Another process writes to the folder.
     """
+    _check_types(split, split_by, special)
+    check_integer("shard_bytes", shard_bytes, 1)
+    if threads is not None:
+        check_integer("threads", threads, 1)
     folder = Path(out)
     chosen = as_tokenizer(tokenizer, threads)
     job = Job(
@@ -146,6 +151,15 @@ class Job:
         }
 
 
+def _check_types(split: object, split_by: object, special: object) -> None:
+    for name, value in (("split", split), ("special", special)):
+        if value is not None and not isinstance(value, Mapping):
+            example = '{"valid": 0.01}' if name == "split" else '{"eos": 0}'
+            raise TextError(f"{name}={value!r}: expected a mapping such as {example}.")
+    if not isinstance(split_by, str):
+        raise TextError(f"split_by={split_by!r}: expected 'hash', or the name of a field.")
+
+
 def _special(tokenizer: Tokenizer, given: Mapping[str, int] | None, vocab_size: int | None) -> Special:
     unknown = set(given or {}) - {"eos", "pad", "mask"}
     if unknown:
@@ -186,7 +200,10 @@ def _run(job: Job, docs: Any, append: bool) -> None:
 
 
 def _assigned(job: Job, docs: Any) -> Iterator[Assigned]:
+    takes_anything = job.tokenizer.kind == "callable" and not job.wanted.needs_ends
     for document in read_documents(docs):
+        if not (takes_anything or isinstance(document.text, str)):
+            raise TextError(f"{document.where}: found {type(document.text).__name__}, expected a text.")
         content = content_hash(document.text)
         yield Assigned(document, job.splitting.split_of(document, content), content)
 

@@ -13,8 +13,11 @@ import xxhash
 from numpy.typing import ArrayLike, NDArray
 
 from headrace.errors import TextError
+from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS
 
 Values = tuple[NDArray[Any], ...]
+RESERVED = frozenset((*TOKEN_OUTPUTS, *ROW_OUTPUTS, "start_positions", "end_positions", "sentence_starts"))
+"""Names of arrays that are made here, and that no column of the user's can have."""
 Sentences = tuple[tuple[NDArray[np.int64], NDArray[Any]], ...]
 
 
@@ -30,6 +33,11 @@ class Special:
     """Id for padding."""
     mask: int | None = None
     """Id that stands for a masked token."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.integer):
+                object.__setattr__(self, name, int(value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +97,9 @@ class Tokens:
         Raises:
             TextError: The arrays do not fit together.
         """
-        borders = np.ascontiguousarray(offsets, np.int64)
+        if columns is not None and not isinstance(columns, Mapping):
+            raise TextError(f"columns: found {described(columns, None)}, expected arrays by name.")
+        borders = whole_numbers(offsets, "offsets", "where each document begins, and where the last one ends")
         return cls(
             values=(_plain_integers(values),),
             offsets=borders,
@@ -120,11 +130,15 @@ class Tokens:
         Raises:
             TextError: An id is negative or not below ``vocab_size``.
         """
+        special = Special(vocab_size=vocab_size, eos=eos, pad=pad, mask=mask)
+        check_special(special)
+        if not isinstance(documents, Iterable):
+            raise TextError(f"documents: found {described(documents, None)}, expected lists of ids.")
         arrays = [_document_array(number, document) for number, document in enumerate(documents)]
         offsets = np.cumsum([0, *(array.size for array in arrays)], dtype=np.int64)
         joined = np.concatenate([np.zeros(0, np.int64), *arrays])
         values = joined.astype(dtype_for(_size_of(joined, vocab_size)))
-        return cls.from_arrays(values, offsets, vocab_size=vocab_size, eos=eos, pad=pad, mask=mask)
+        return cls(values=(values,), offsets=offsets, special=special)
 
     def __post_init__(self) -> None:
         _check_offsets(self.offsets, self.shard_tokens)
@@ -241,7 +255,12 @@ class Tokens:
 
 def _sentences(starts: ArrayLike, offsets: NDArray[np.int64]) -> Sentences:
     """Return token numbers counted over all documents as numbers in each."""
-    numbers = np.ascontiguousarray(starts, np.int64)
+    numbers = whole_numbers(starts, "sentence_starts", "token numbers, ascending").reshape(-1)
+    if numbers.size and (numbers[0] < 0 or numbers[-1] >= offsets[-1] or np.any(np.diff(numbers) < 0)):
+        raise TextError(
+            f"sentence_starts run from {numbers.min()} to {numbers.max()}, expected token numbers in "
+            f"[0, {offsets[-1]}), ascending."
+        )
     document = np.searchsorted(offsets, numbers, side="right") - 1
     counts = np.bincount(document, minlength=offsets.size - 1)
     return ((np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers - offsets[document]),)
@@ -279,16 +298,46 @@ def addresses_of(shards: Values) -> NDArray[np.uint64]:
     return np.array([shard.ctypes.data for shard in shards], np.uint64)
 
 
+def as_array(values: Any) -> NDArray[Any] | None:
+    """Return what somebody gave as an array; None for what is none."""
+    try:
+        return np.asarray(values)
+    except Exception:  # noqa: BLE001 - ragged lists, tensors on a device, objects with an __array__ of their own
+        return None
+
+
+def described(values: Any, array: NDArray[Any] | None) -> str:
+    """Return what somebody gave in words, for messages."""
+    if values is None:
+        return "None"
+    kind = type(values).__name__
+    if array is None:
+        return f"a {kind} that is no array"
+    return f"a {kind} ({array.dtype} of shape {array.shape})"
+
+
+def whole_numbers(values: Any, name: str, advice: str) -> NDArray[np.int64]:
+    """Return integers that somebody gave as a contiguous int64 array.
+
+    Raises:
+        TextError: They are no integers.
+    """
+    array = as_array(values)
+    if array is None or (array.size and array.dtype.kind not in "iu"):
+        raise TextError(f"{name}: found {described(values, array)}, expected integers: {advice}.")
+    return np.ascontiguousarray(array, np.int64)
+
+
 def plain_array(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Return ``values`` flat, contiguous and of this machine's byte order; booleans as uint8.
 
     Raises:
         TextError: Not one-dimensional, or neither numbers nor booleans.
     """
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iufb":
+    array = as_array(values)
+    if array is None or array.ndim != 1 or array.dtype.kind not in "iufb":
         raise TextError(
-            f"{name}: {array.dtype} of shape {array.shape}, expected one flat array of numbers, one a token."
+            f"{name}: found {described(values, array)}, expected one flat array of numbers, one a token."
         )
     if array.dtype.kind == "b":
         array = array.view(np.uint8)
@@ -303,10 +352,10 @@ def _plain_integers(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _document_array(number: int, document: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
-    array = np.asarray(document)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+    array = as_array(document)
+    if array is None or array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TextError(
-            f"document {number}: found {array.dtype} of shape {array.shape}, expected a flat list of ids."
+            f"document {number}: found {described(document, array)}, expected a flat list of ids."
         )
     return array.astype(np.int64)
 
@@ -358,6 +407,12 @@ def check_special(special: Special) -> None:
     Raises:
         TextError: One is not.
     """
+    for name in ("vocab_size", "eos", "pad", "mask"):
+        value = getattr(special, name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer))):
+            raise TextError(f"{name}={value!r}: expected an integer.")
+    if special.vocab_size is not None and special.vocab_size < 1:
+        raise TextError(f"vocab_size={special.vocab_size}: expected the number of ids, at least 1.")
     for name in ("eos", "pad", "mask"):
         value = getattr(special, name)
         if value is not None and not 0 <= value < (special.vocab_size or value + 1):
@@ -367,7 +422,24 @@ def check_special(special: Special) -> None:
             )
 
 
+def check_column_name(name: str, where: str = "tokens") -> None:
+    """Check that a column parallel to the tokens is called as no array is that windows make themselves.
+
+    Raises:
+        TextError: It is; the message says what to give instead.
+    """
+    if name in RESERVED:
+        raise TextError(
+            f"{where}: a column {name!r}, and headrace makes an array of that name itself. Leave it out, or "
+            "call it otherwise; a label_mask takes tokens out of the labels."
+        )
+
+
 def _check_column(name: str, shards: Values, values: Values) -> None:
+    check_column_name(name)
+    dtypes = {shard.dtype.name for shard in shards}
+    if len(dtypes) > 1:
+        raise TextError(f"column {name!r}: shards hold {sorted(dtypes)}; give it one dtype in all shards.")
     sizes, wanted = [shard.size for shard in shards], [shard.size for shard in values]
     if sizes != wanted:
         raise TextError(

@@ -34,12 +34,13 @@ from headrace.text.settings import (
     Shared,
     Tail,
     buckets_of,
+    check_integer,
     check_outputs,
 )
 from headrace.text.store import tokens_of_dataset
 from headrace.text.streams import Streams, eos_to_add, pad_to_use
 from headrace.text.summary import Summary, summarize
-from headrace.text.tokens import Tokens
+from headrace.text.tokens import Tokens, whole_numbers
 from headrace.text.warning import warnings_of
 
 SPAN_OUTPUTS = ("start_positions", "end_positions")
@@ -254,6 +255,11 @@ class Windows:
             windows: Window lengths.
             strides: Strides; those beyond a window are left out with it. None: the window's length.
         """
+        for name, lengths in (("windows", windows), ("strides", [] if strides is None else strides)):
+            if not isinstance(lengths, Sequence):
+                raise TextError(f"plan({name}={lengths!r}): expected a list of lengths.")
+            for length in lengths:
+                check_integer(f"plan: one of {name}", length, 1)
         pairs = [
             (window, stride)
             for window in windows
@@ -322,7 +328,7 @@ def check_spans(spans: ArrayLike, tokens: Tokens, pack: Pack) -> NDArray[np.int6
     Raises:
         TextError: Of another shape, outside their documents, or with packing.
     """
-    array = np.asarray(spans, np.int64)
+    array = whole_numbers(spans, "spans", "first and last token of the answer in each document")
     if array.shape != (len(tokens), 2):
         raise TextError(
             f"spans: shape {array.shape}, expected ({len(tokens)}, 2): first and last token of the answer "

@@ -13,7 +13,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from headrace.arrays import ragged
-from headrace.dataset.shard import FileEntry, shard_name, write_shard
+from headrace.dataset.shard import FileEntry, open_shard, shard_name, write_shard
+from headrace.errors import TextError
 from headrace.text.store import IDS, SENTENCES, special_metadata
 from headrace.text.tokens import Special
 
@@ -144,11 +145,28 @@ class SplitWriter:
         """Write all pending rows as one shard."""
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         batch = shard_of(pending, self.special)
+        self._check_columns(batch)
         name = shard_name(self.split, len(self.written.shards))
         write_shard(self.folder / name, batch)
         self.written.shards.append(FileEntry.of(self.folder, name, batch.num_rows))
         self._count(pending, batch.num_rows)
         self.on_shard()
+
+    def _check_columns(self, batch: pa.RecordBatch) -> None:
+        """Hold a shard's columns against those of the first shard with rows.
+
+        Raises:
+            TextError: They differ.
+        """
+        earlier = next((entry for entry in self.written.shards if entry.rows), None)
+        if earlier is None or batch.num_rows == 0:
+            return
+        there = open_shard(self.folder / earlier.name).schema
+        if _values(there) != _values(batch.schema):
+            raise TextError(
+                f"{self.folder}: the documents bring {_values(batch.schema)}, and {earlier.name} holds "
+                f"{_values(there)}. Give the same columns, each of one dtype, or another out."
+            )
 
     def _count(self, pending: list[Rows], documents: int) -> None:
         written = self.written
@@ -188,6 +206,11 @@ def shard_of(pending: list[Rows], special: Special) -> pa.RecordBatch:
         columns[SENTENCES] = ragged(borders, pa.array(np.concatenate(starts).astype(np.int32)))
     batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
     return batch.replace_schema_metadata(special_metadata(special))
+
+
+def _values(schema: pa.Schema) -> dict[str, str]:
+    """Return the dtype of each column's values; whether offsets are long or short is no difference."""
+    return {field.name: str(field.type.value_type) for field in schema}
 
 
 def _offsets(lengths: Integers) -> Integers:
