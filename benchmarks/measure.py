@@ -12,6 +12,7 @@ Ratios are to the first contender, of medians.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -44,6 +45,8 @@ class Run:
     """Bytes; 0 where the system does not tell."""
     resident: int
     """Bytes."""
+    began: float
+    """When it was started, s on the system's monotonic clock, which the contender can read too."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """What the contender printed."""
 
@@ -67,25 +70,24 @@ def run_once(command: Sequence[str], *, timeout: float = 900.0) -> Run:
         signal.signal(signal.SIGTERM, _interrupted)
         try:
             _, status, usage = os.wait4(process.pid, 0)
-        except BaseException:
-            _stop(process.pid)
-            raise
         finally:
             wall = perf_counter() - begin
             stopper.cancel()
             anonymous = memory.stop()
+            _stop(process.pid)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise FailedError(_last_line(errors) or f"returned {process.returncode}")
         result = json.loads(_last_line(output))
     unit = 1 if platform.system() == "Darwin" else 1024
     cpu = usage.ru_utime + usage.ru_stime
-    return Run(result.get("seconds", wall), wall, cpu, anonymous, usage.ru_maxrss * unit, result)
+    return Run(result.get("seconds", wall), wall, cpu, anonymous, usage.ru_maxrss * unit, begin, result)
 
 
 def _stop(pid: int) -> None:
-    """Stop a command, with the processes of its session."""
-    os.killpg(pid, signal.SIGKILL)
+    """Stop a command, with the processes of its session; some leave workers behind when they end."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _interrupted(number: int, frame: Any) -> None:
@@ -241,6 +243,13 @@ def machine() -> dict[str, Any]:
         "datasets",
         "pandas",
         "scikit-learn",
+        "torch",
+        "torchdata",
+        "spdl",
+        "grain",
+        "litdata",
+        "mosaicml-streaming",
+        "webdataset",
     )
     return {
         "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
