@@ -3,13 +3,14 @@
     python benchmarks/memory.py --gigabytes 5 --ids 20000000 --memory 1GiB
 
 Memory is the anonymous memory of all processes of the build together, file maps
-excluded, sampled every 20 ms. The counts are compared with those that the
-generator knows.
+excluded, sampled every 20 ms; beside it stands what a build of ten rows takes. The
+counts are compared with those that the generator knows.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import time
@@ -42,35 +43,73 @@ kind = "binary"
 BUILD = """
 import sys
 import headrace as hr
-splits = hr.build(sys.argv[1], out=sys.argv[2], memory=sys.argv[3])
+splits = hr.build(sys.argv[1], out=sys.argv[2], memory=sys.argv[3], threads=int(sys.argv[4]) or None)
 users, items = splits.vocabularies["user"], splits.vocabularies["item"]
 print(len(users), len(items), int(users.counts.sum()))
 """
+_FIRST_ID = 10_000_000
+"""Every id has 8 digits, so that lines are rows of one array of bytes."""
+_ITEMS = 20
 
 
 def write_log(path: Path, size: int, ids: int) -> int:
-    """Write about ``size`` bytes of log in which every one of ``ids`` users stands; return the rows."""
+    """Write about ``size`` bytes of log in which every one of ``ids`` users stands; return the rows.
+
+    A row: ``{"user":10007919,"seen":[10013914,...],"click":0}``, with 20 items, a quarter as many as users.
+    """
     random = np.random.default_rng(0)
     rows, written = 0, 0
-    with path.open("w") as file:
+    with path.open("wb") as file:
         while written < size or rows < ids:
-            count = 20_000
-            users = np.where(
-                np.arange(rows, rows + count) < ids,
-                (np.arange(rows, rows + count) * 7919) % ids,
-                random.integers(0, ids, count),
-            )
-            seen = random.integers(0, ids // 4, (count, 20))
-            lines = [
-                f'{{"user":{user},"seen":{items},"click":{click}}}\n'
-                for user, items, click in zip(
-                    users.tolist(), seen.tolist(), random.integers(0, 2, count).tolist(), strict=True
-                )
-            ]
-            text = "".join(lines)
+            numbers = np.arange(rows, rows + 50_000)
+            users = np.where(numbers < ids, numbers * 7919 % ids, random.integers(0, ids, len(numbers)))
+            items = random.integers(0, max(ids // 4, 1), (len(numbers), _ITEMS))
+            text = _lines(users, items, random.integers(0, 2, len(numbers)))
             file.write(text)
-            rows, written = rows + count, written + len(text)
+            rows, written = rows + len(numbers), written + len(text)
     return rows
+
+
+def _lines(users: np.ndarray, items: np.ndarray, clicks: np.ndarray) -> bytes:
+    """Return one JSON line for each user."""
+    columns = [_digits(users + _FIRST_ID, 8)]
+    columns += [_digits(items[:, place] + _FIRST_ID, 8) for place in range(items.shape[1])]
+    columns += [_digits(clicks, 1), np.empty((len(users), 0), np.uint8)]
+    between = ['{"user":', ',"seen":[', *[","] * (items.shape[1] - 1), '],"click":', "}\n"]
+    pieces = []
+    for text, column in zip(between, columns, strict=True):
+        literal = np.frombuffer(text.encode(), np.uint8)
+        pieces += [np.broadcast_to(literal, (len(users), len(literal))), column]
+    return np.concatenate(pieces, axis=1).tobytes()
+
+
+def _digits(numbers: np.ndarray, width: int) -> np.ndarray:
+    """Return the decimal digits of numbers as text, uint8 [n, width]."""
+    powers = 10 ** np.arange(width - 1, -1, -1)
+    return (numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8)
+
+
+def peak_of(command: list[str]) -> tuple[int, str]:
+    """Run a command; return the most bytes of anonymous memory that it had at once, and what it printed.
+
+    Raises:
+        subprocess.CalledProcessError: The command failed.
+    """
+    peak = 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            peak = max(peak, anonymous(process.pid))
+            time.sleep(0.02)
+        assert process.stdout is not None
+        printed = process.stdout.read()
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, printed)
+    return peak, printed
+
+
+def build_command(spec: Path, out: Path, memory: str, threads: int = 0) -> list[str]:
+    """Return the command that builds a store and prints its users, items and counted rows; 0: all threads."""
+    return [sys.executable, "-c", BUILD, str(spec), str(out), memory, str(threads)]
 
 
 def anonymous(process: int) -> int:
@@ -95,6 +134,16 @@ def _tree(process: int) -> Iterator[int]:
         yield from _tree(int(child))
 
 
+def base_of(folder: Path, memory: str, threads: int = 0) -> int:
+    """Return the peak of a build of ten rows: what Python, the libraries and the compiled code take."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "ids.toml").write_text(SPEC)
+    row = '{"user":1,"seen":[2,3],"click":0}\n'
+    (folder / "ids.jsonl").write_text(10 * row)
+    return peak_of(build_command(folder / "ids.toml", folder / "store", memory, threads))[0]
+
+
 def main() -> None:
     """Generate, build, and print the peak."""
     parser = argparse.ArgumentParser(
@@ -107,19 +156,20 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "ids.toml").write_text(SPEC)
+    base = base_of(arguments.out / "base", arguments.memory)
     rows = write_log(arguments.out / "ids.jsonl", int(arguments.gigabytes * 1e9), arguments.ids)
-    subprocess.run(["rm", "-rf", str(arguments.out / "store")], check=True)
+    shutil.rmtree(arguments.out / "store", ignore_errors=True)
     began = time.time()
-    command = [sys.executable, "-c", BUILD, str(arguments.out / "ids.toml"), str(arguments.out / "store")]
-    process = subprocess.Popen([*command, arguments.memory], stdout=subprocess.PIPE, text=True)
-    peak = 0
-    while process.poll() is None:
-        peak = max(peak, anonymous(process.pid))
-        time.sleep(0.02)
-    users, items, counted = map(int, process.stdout.read().split())  # type: ignore[union-attr]
+    peak, printed = peak_of(
+        build_command(arguments.out / "ids.toml", arguments.out / "store", arguments.memory)
+    )
+    users, items, counted = map(int, printed.split())
     seconds = time.time() - began
     print(f"{rows:,} rows, {arguments.ids:,} ids: {seconds:.1f} s, {rows / seconds:,.0f} rows/s")
-    print(f"peak of anonymous memory {peak / 2**20:,.0f} MiB under --memory {arguments.memory}")
+    print(
+        f"peak of anonymous memory {peak / 2**20:,.0f} MiB under --memory {arguments.memory}, "
+        f"{(peak - base) / 2**20:,.0f} MiB more than a build of ten rows takes"
+    )
     print(f"users {users:,} (PAD, UNKNOWN, MISSING and {arguments.ids:,} expected), items {items:,}")
     assert users == arguments.ids + 3
     assert counted == rows

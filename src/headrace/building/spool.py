@@ -1,7 +1,7 @@
 """Record batches put one after the other through files, so that a shard is never whole in memory.
 
-The values of each column are appended to a file; the shard's arrays are maps of
-these files. Validity and offsets, a few bytes a row, stay in memory.
+The values and offsets of each column are appended to files; the shard's arrays are
+maps of these files. Validity stays in memory, a bit a row where anything is null.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from headrace.arrays import bitmap, list_borders, numbers_of, texts_of, validity
+
+_BYTES_AT_ONCE = 1 << 20
 
 
 class BatchSpool:
@@ -64,24 +66,23 @@ class _Column:
         self._kind = kind
         self._path = path
         self._size = 0
-        self._validity: list[NDArray[np.bool_]] = []
-        self._offsets: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
-        self._child = _Column(kind.value_type, path.with_suffix(".child")) if _is_list(kind) else None
+        self._validity = _Validity()
+        self._offsets = _Offsets(path.with_name(f"{path.name}.offsets")) if _has_offsets(kind) else None
+        self._child = _Column(kind.value_type, path.with_name(f"{path.name}.child")) if _is_list(kind) else None
         self._file = None if self._child is not None else path.open("wb")
 
     def append(self, array: pa.Array) -> None:
         if len(array) == 0:
             return
-        valid = validity(array)
-        self._validity.append(valid if len(valid) else np.ones(len(array), bool))
+        self._validity.append(validity(array), len(array))
         self._size += len(array)
         if pa.types.is_fixed_size_list(self._kind):
             self._append_child(
                 array.values.slice(array.offset * self._kind.list_size, len(array) * self._kind.list_size)
             )
-        elif self._child is not None:
+        elif self._offsets is not None and self._child is not None:
             borders, values = list_borders(array)
-            self._offsets.append(borders[1:] + self._offsets[-1][-1])
+            self._offsets.append(borders)
             self._append_child(values)
         elif _is_text(self._kind):
             self._append_texts(array)
@@ -95,7 +96,8 @@ class _Column:
     def _append_texts(self, array: pa.Array) -> None:
         texts = texts_of(array)
         borders = np.append(texts.begins, texts.ends[-1]).astype(np.int64)
-        self._offsets.append(borders[1:] - borders[0] + self._offsets[-1][-1])
+        assert self._offsets is not None
+        self._offsets.append(borders)
         self._write(texts.data[borders[0] : borders[-1]])
 
     def _write(self, values: NDArray[Any]) -> None:
@@ -103,38 +105,91 @@ class _Column:
         self._file.write(np.ascontiguousarray(values).view(np.uint8).data)
 
     def array(self) -> pa.Array:
-        valid = bitmap(np.concatenate([np.empty(0, bool), *self._validity]))
+        valid = self._validity.bitmap()
         if self._child is not None:
             return self._list(valid, self._child.array())
-        values = self._mapped()
-        if _is_text(self._kind):
-            return pa.Array.from_buffers(self._kind, self._size, [valid, self._borders(self._kind), values])
-        return pa.Array.from_buffers(self._kind, self._size, [valid, values])
+        self.close()
+        values = _mapped(self._path)
+        buffers = [valid, values] if self._offsets is None else [valid, self._borders(self._kind), values]
+        return pa.Array.from_buffers(self._kind, self._size, buffers)
 
     def _list(self, valid: pa.Buffer | None, values: pa.Array) -> pa.Array:
-        if pa.types.is_fixed_size_list(self._kind):
+        if self._offsets is None:
             return pa.Array.from_buffers(self._kind, self._size, [valid], children=[values])
-        wide = self._offsets[-1][-1] >= 1 << 31
-        kind = pa.large_list(values.type) if wide else pa.list_(values.type)
+        kind = pa.large_list(values.type) if self._offsets.last >= 1 << 31 else pa.list_(values.type)
         return pa.Array.from_buffers(kind, self._size, [valid, self._borders(kind)], children=[values])
 
     def _borders(self, kind: pa.DataType) -> pa.Buffer:
-        offsets = np.concatenate(self._offsets)
-        wide = pa.types.is_large_list(kind) or pa.types.is_large_string(kind)
-        return pa.py_buffer(offsets if wide else offsets.astype(np.int32))
-
-    def _mapped(self) -> pa.Buffer:
-        self.close()
-        if self._path.stat().st_size == 0:
-            return pa.py_buffer(b"")
-        with pa.memory_map(str(self._path)) as source:
-            return source.read_buffer()
+        assert self._offsets is not None
+        return self._offsets.buffer(wide=pa.types.is_large_list(kind) or pa.types.is_large_string(kind))
 
     def close(self) -> None:
-        if self._child is not None:
-            self._child.close()
-        if self._file is not None:
-            self._file.close()
+        for one in (self._child, self._offsets, self._file):
+            if one is not None:
+                one.close()
+
+
+class _Validity:
+    """Which rows of a column are not null, piece by piece."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[int, NDArray[np.uint8] | None]] = []
+
+    def append(self, valid: NDArray[np.bool_], size: int) -> None:
+        """Add ``size`` rows; no ``valid``: none of them is null."""
+        self._pieces.append((size, np.packbits(valid) if len(valid) else None))
+
+    def bitmap(self) -> pa.Buffer | None:
+        """Return Arrow's bitmap of all rows, None where none is null."""
+        if all(bits is None for _, bits in self._pieces):
+            return None
+        return bitmap(np.concatenate([_unpacked(size, bits) for size, bits in self._pieces]))
+
+
+def _unpacked(size: int, bits: NDArray[np.uint8] | None) -> NDArray[np.bool_]:
+    return np.ones(size, bool) if bits is None else np.unpackbits(bits, count=size).view(bool)
+
+
+class _Offsets:
+    """Where the elements of each row of a column end, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("wb")
+        self._file.write(bytes(8))
+        self.last = 0
+        """The elements so far."""
+
+    def append(self, borders: NDArray[np.int64]) -> None:
+        """Add rows, given the borders of their elements, int64 [n + 1]."""
+        ends = borders[1:] + (self.last - borders[0])
+        self._file.write(ends.data)
+        self.last = int(ends[-1])
+
+    def buffer(self, *, wide: bool) -> pa.Buffer:
+        """Return the offsets of all rows, int64 where ``wide``, else int32."""
+        self.close()
+        if wide:
+            return _mapped(self._path)
+        narrow = self._path.with_name(f"{self._path.name}.narrow")
+        with self._path.open("rb") as file, narrow.open("wb") as written:
+            while piece := file.read(_BYTES_AT_ONCE):
+                written.write(np.frombuffer(piece, np.int64).astype(np.int32).data)
+        return _mapped(narrow)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _mapped(path: Path) -> pa.Buffer:
+    if path.stat().st_size == 0:
+        return pa.py_buffer(b"")
+    with pa.memory_map(str(path)) as source:
+        return source.read_buffer()
+
+
+def _has_offsets(kind: pa.DataType) -> bool:
+    return _is_text(kind) or bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -22,7 +22,10 @@ from headrace.scratch import Scratch
 
 _SORT_BYTES = 64
 """Anonymous bytes that sorting in memory needs for each value."""
-_LEAST_SORT_MEMORY = 128 << 20
+_SORT_MEMORY = (32 << 20, 128 << 20, 512 << 20)
+"""What DuckDB may be given, in bytes: at first no less than its share, then more where it says it must."""
+_SHARE = 8
+"""How many arrays of the largest size that lies in memory DuckDB may take."""
 _ROWS_AT_ONCE = 1 << 17
 
 
@@ -54,13 +57,26 @@ def rank_on_disk(
     values: pa.Array, counts: NDArray[np.int64], rules: Rules, scratch: Scratch, folder: Path
 ) -> NDArray[np.int64]:
     """Sort with DuckDB, in bounded memory."""
+    wanted = min(_SHARE * scratch.limit, _SORT_MEMORY[-2])
+    tries = [memory for memory in _SORT_MEMORY if memory >= wanted]
+    for memory in tries[:-1]:
+        try:
+            return _sorted_by_duckdb(values, counts, rules, scratch, folder, memory)
+        except duckdb.OutOfMemoryException:
+            continue
+    return _sorted_by_duckdb(values, counts, rules, scratch, folder, tries[-1])
+
+
+def _sorted_by_duckdb(
+    values: pa.Array, counts: NDArray[np.int64], rules: Rules, scratch: Scratch, folder: Path, memory: int
+) -> NDArray[np.int64]:
     places = scratch.empty(len(values), np.int64)
     size = 0
     with duckdb.connect() as connection:
         connection.execute("SET enable_progress_bar = false")
         connection.execute("SET threads = 1")
         connection.execute("SET preserve_insertion_order = false")
-        connection.execute("SET memory_limit = ?", [f"{max(scratch.limit, _LEAST_SORT_MEMORY)}B"])
+        connection.execute("SET memory_limit = ?", [f"{memory}B"])
         connection.execute("SET temp_directory = ?", [str(folder)])
         connection.register("counted", _Counted(values, counts).reader())
         query = "SELECT place FROM counted WHERE count >= ? ORDER BY count DESC, value"
