@@ -61,6 +61,16 @@ def test_import_needs_no_extra_and_little_else() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_batches_of_a_store_need_little_to_be_imported() -> None:
+    """Numba compiles the kernels where no process did before; the loader itself imports none of these."""
+    code = (
+        "import sys, headrace.dataset.splits, headrace.loading.loader; "
+        "print(sorted({'numba', 'duckdb', 'pandas', 'torch', 'fsspec', 'pyarrow.compute'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_everything_but_the_adapters_imports_without_an_extra() -> None:
     code = (
         "import sys\n"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 ALL_VALID: NDArray[np.bool_] = np.empty(0, np.bool_)
@@ -62,7 +61,7 @@ def validity(array: pa.Array) -> NDArray[np.bool_]:
         return ALL_VALID
     bits = array.buffers()[0]
     if bits is None:
-        valid: NDArray[np.bool_] = pc.is_valid(array).to_numpy(zero_copy_only=False)
+        valid: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
         return valid
     first, size = array.offset >> 3, len(array) + (array.offset & 7)
     unpacked = np.unpackbits(np.frombuffer(bits, np.uint8)[first:], count=size, bitorder="little")
@@ -133,6 +132,8 @@ def _null_lists_are_empty(array: pa.Array) -> bool:
 
 def _emptied(array: pa.Array) -> pa.Array:
     """Return the array with null lists empty, also where bytes lie below the null bit."""
+    import pyarrow.compute as pc  # slow to import, and rarely needed
+
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     offsets = np.zeros(len(array) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])

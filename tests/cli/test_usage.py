@@ -52,6 +52,12 @@ def test_the_version(run: Run) -> None:
     assert run("--version").stdout == f"headrace {hr.__version__}\n"
 
 
+def test_the_package_is_the_command() -> None:
+    command = [sys.executable, "-m", "headrace", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"headrace {hr.__version__}\n"
+
+
 def test_help_names_every_command(run: Run) -> None:
     said = run("--help").stdout
     assert all(f"\n  {name} " in said for name in ("build", "encode", "verify", "show"))

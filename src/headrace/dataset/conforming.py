@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headrace.dataset.shard import FileEntry, open_shard
-from headrace.encoding.shard import FILE, ID, ROW, TIME
+from headrace.encoding.names import FILE, ID, ROW, TIME
 from headrace.errors import StoreError
 from headrace.spec import ClassLabel, Feature, Numeric, Set, Spec, Vector, WeightedSet
 from headrace.spec import Sequence as SequenceFeature

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.encoding.shard import FILE, ID, ROW
+from headrace.encoding.names import FILE, ID, ROW
 from headrace.errors import StoreError
-from headrace.fit.fitted import Fitted
-from headrace.spec import Spec
+
+if TYPE_CHECKING:
+    from headrace.fit.fitted import Fitted
+    from headrace.spec import Spec
 
 
 @dataclass(frozen=True)
@@ -23,9 +26,15 @@ class EncodedStore:
     folder: Path
     split: str
     spec: Spec
-    fitted: Fitted
     file_names: tuple[str, ...]
     """Names of the source files, by number."""
+    load_fitted: Callable[[], Fitted]
+    """Opens what was learned from train."""
+
+    @property
+    def fitted(self) -> Fitted:
+        """What was learned from train; opened when it is asked for, which batches do not need."""
+        return self.load_fitted()
 
 
 def names_of_rows(

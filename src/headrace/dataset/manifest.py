@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -56,6 +55,8 @@ class Manifest:
 
 def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that a store's bytes come through."""
+    from importlib.metadata import version
+
     return {name: version(name) for name in _LIBRARIES}
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.dataset.conforming import open_encoded
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.encoded import EncodedStore
-from headrace.dataset.fitted import load_fitted
 from headrace.dataset.manifest import Manifest, differing_files, read_manifest
 from headrace.dataset.shard import open_shard
-from headrace.encoding.info import FeatureInfo, embedding_sizes, feature_info
 from headrace.errors import StoreError, did_you_mean
-from headrace.fit.fitted import Fitted
-from headrace.fit.vocabulary import Vocabulary
-from headrace.spec import Spec
+
+if TYPE_CHECKING:
+    from headrace.encoding.info import FeatureInfo
+    from headrace.fit.fitted import Fitted
+    from headrace.fit.vocabulary import Vocabulary
+    from headrace.spec import Spec
 
 
 class DatasetDict(Mapping[str, Dataset]):
@@ -58,7 +59,7 @@ class DatasetDict(Mapping[str, Dataset]):
         if self.manifest.kind != "rows":
             shards = [open_shard(self.folder / entry.name) for entry in entries]
             return Dataset(shards, fingerprint, place=(self.folder, split))
-        store = EncodedStore(self.folder, split, self.spec, self.fitted, self._source_names())
+        store = EncodedStore(self.folder, split, self.spec, self._source_names(), self._fitted)
         return Dataset(open_encoded(self.folder, entries, self.spec), fingerprint, store)
 
     def _source_names(self) -> tuple[str, ...]:
@@ -79,12 +80,19 @@ class DatasetDict(Mapping[str, Dataset]):
         """The declaration that the store was built from."""
         if self.manifest.kind != "rows":
             raise StoreError(f"{self.folder} was not built from a spec.")
+        from headrace.spec import Spec
+
         return Spec.from_dict(self.manifest.details["spec"])
 
     @cached_property
     def fitted(self) -> Fitted:
         """What was learned from the train split."""
+        from headrace.dataset.fitted import load_fitted
+
         return load_fitted(self.folder, self.spec, self.manifest)
+
+    def _fitted(self) -> Fitted:
+        return self.fitted
 
     @property
     def vocabularies(self) -> Mapping[str, Vocabulary]:
@@ -94,10 +102,14 @@ class DatasetDict(Mapping[str, Dataset]):
     @cached_property
     def features(self) -> dict[str, FeatureInfo]:
         """What a model needs to know of each feature."""
+        from headrace.encoding.info import feature_info
+
         return {name: feature_info(self.spec, name, self.fitted) for name in self.spec.features}
 
     def embedding_sizes(self) -> dict[str, int]:
         """Return the rows of each embedding table, by vocabulary, or by feature where it has none."""
+        from headrace.encoding.info import embedding_sizes
+
         return embedding_sizes(self.features)
 
     @property

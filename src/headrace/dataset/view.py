@@ -115,7 +115,7 @@ def _bitmap(array: pa.Array) -> Bitmap | None:
 def _offsets(name: str, shards: Batches) -> list[NDArray[Any]]:
     wide = any(pa.types.is_large_list(batch.column(name).type) for batch in shards)
     dtype = np.int64 if wide else np.int32
-    return [batch.column(name).offsets.to_numpy().astype(dtype, copy=False) for batch in shards]
+    return [numbers_of(batch.column(name).offsets).astype(dtype, copy=False) for batch in shards]
 
 
 def _elements(name: str, shards: Batches) -> list[NDArray[Any]]:

@@ -11,20 +11,12 @@ from headrace.encoding.columns import Encoded, EncodedColumn
 from headrace.encoding.declared import Place, number_place, time_place
 from headrace.encoding.features import FeatureEncoder
 from headrace.encoding.labels import encode_label
+from headrace.encoding.names import FILE, ID, ROW, TIME
 from headrace.encoding.rows import Rows
 from headrace.fit.fitted import Fitted
 from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.readings import Ids
 from headrace.spec import Spec
-
-ID = "__id__"
-"""string: the value of the column that ``[id]`` declares."""
-FILE = "__file__"
-"""uint32: the number of the source file, where no ``[id]`` is declared."""
-ROW = "__row__"
-"""uint64: the 0-based data row in that file."""
-TIME = "__time__"
-"""int64: the row's own time in microseconds, where ``[time]`` is declared."""
 
 
 class RowEncoder:

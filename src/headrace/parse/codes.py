@@ -12,7 +12,7 @@ from headrace.arrays import Texts, is_text, validity
 from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.lists import as_strings, cut_texts
 
-_NO_VALUES = pa.array([], pa.large_string())
+_NO_VALUES = pa.nulls(0, pa.large_string())  # pa.array of a list imports pandas
 
 
 class Codes(Protocol):

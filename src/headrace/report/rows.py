@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.encoded import EncodedStore
-from headrace.encoding.shard import TIME
+from headrace.encoding.names import TIME
 from headrace.errors import StoreError
 from headrace.report.cells import Cell, decode
 from headrace.report.tokens import check_id
