@@ -1,9 +1,16 @@
 """Skip-gram batches of Penn Treebank: headrace, the book's own pipeline (d2l) and gensim, side by side.
 
-    python benchmarks/word2vec.py --root ../shared/data/ptb --repeats 3
+    python benchmarks/word2vec.py --root ../shared/data/ptb --rounds 3 --epochs 5
 
-Every contender runs in a process of its own, so that memory is its own too. Needs
-``pip install d2l --no-deps`` and ``pip install gensim``; what is not installed is left out.
+Contenders take turns: every round runs each once, in a process of its own, so that memory is its own too;
+figures are medians. Needs ``pip install d2l --no-deps`` and ``pip install gensim``; what is not installed
+is left out.
+
+- *headrace* is ``load_data_ptb`` as the book calls it, with its two threads.
+- *on one core*: the whole process may use one processor. headrace makes each batch when it is asked for
+  (contexts, negatives, masks, labels, as tensors); gensim trains with one worker, 100 dimensions, on the very
+  tokens that headrace keeps.
+- *only writing* and *compiled loops alone*: see ``word2vec_limits.py``.
 """
 
 from __future__ import annotations
@@ -11,6 +18,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -25,6 +33,8 @@ from typing import Any
 from unittest import mock
 
 BATCH, WINDOW, NEGATIVES = 512, 5, 5
+HEADRACE, HEADRACE_ON_ONE = "headrace", "headrace, on one core"
+GENSIM, BOOK, LIMITS = "gensim trains, on one core", "the book", "limits"
 PICTURE_LIBRARIES = ("torchvision", "PIL", "IPython", "matplotlib_inline")
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -39,37 +49,44 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def consume(batches: Iterable[Any]) -> dict[str, int]:
-    rows = cells = 0
-    for centers, contexts_negatives, *_ in batches:
-        rows += len(centers)
-        cells += contexts_negatives.numel()
-    return {"rows": rows, "bytes": 8 * (3 * cells + rows)}
+def consume(batches: Iterable[Any]) -> int:
+    """Take every batch, and return the cells of all."""
+    return sum(int(contexts_negatives.numel()) for _, contexts_negatives, *_ in batches)
 
 
-def run_headrace(root: Path, repeats: int) -> dict[str, Any]:
+def run_headrace(root: Path, epochs: int) -> dict[str, Any]:
     from headrace.word2vec import load_data_ptb
 
     warm_up(load_data_ptb)
-    return measure(lambda: load_data_ptb(BATCH, WINDOW, NEGATIVES, root)[0], repeats)
+    return measure(lambda: load_data_ptb(BATCH, WINDOW, NEGATIVES, root)[0], epochs)
 
 
-def measure(prepare: Callable[[], Any], repeats: int) -> dict[str, Any]:
-    """Time preparations and epochs; memory is what the first of each add to the process's peak."""
+def measure(prepare: Callable[[], Any], epochs: int) -> dict[str, Any]:
+    """Time a preparation and epochs; memory is what it and one epoch add to the process's peak."""
     before = peak_bytes()
-    first, batches = timed(prepare)
-    second, size = timed(lambda: consume(batches))
+    preparation, batches = timed(prepare)
+    first, _ = timed(lambda: consume(batches))
     memory = peak_bytes() - before
-    epochs = [second, *(timed(lambda: consume(batches))[0] for _ in range(repeats - 1))]
+    rest = [timed(lambda: consume(batches))[0] for _ in range(epochs - 1)]
     pairs = sum(int(labels.sum()) for *_, labels in batches)
-    preparations = [first, *(timed(prepare)[0] for _ in range(repeats - 1))]
-    return {
-        "preparation": statistics.median(preparations),
-        "epoch": statistics.median(epochs),
-        "pairs": pairs,
-        "memory": memory,
-        **size,
-    }
+    epoch = statistics.median([first, *rest])
+    return {"preparation": preparation, "epoch": epoch, "pairs": pairs, "memory": memory}
+
+
+def run_headrace_on_one_core(root: Path, epochs: int) -> dict[str, Any]:
+    from headrace.word2vec import load_data_ptb
+
+    stay_on_one_core()
+    space = load_data_ptb(BATCH, WINDOW, NEGATIVES, root)[0].space
+    loader = space.loader(batch_size=BATCH, shuffle="global", threads=0, output="torch")
+    pairs = sum(int(batch["labels"].sum()) for batch in loader)
+    taken = [timed(lambda: consume(tuple(batch.values()) for batch in loader))[0] for _ in range(epochs)]
+    return {"epoch": statistics.median(taken), "pairs": pairs}
+
+
+def stay_on_one_core() -> None:
+    """Let this process, with all its threads, use one processor."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def warm_up(load_data_ptb: Callable[..., Any]) -> None:
@@ -92,20 +109,21 @@ def load_book(folder: Path) -> Any:
     return d2l
 
 
-def run_book(root: Path, repeats: int, workers: int) -> dict[str, Any]:
+def run_book(root: Path, workers: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         zipfile.ZipFile(root / "ptb.zip").extractall(folder)
         d2l = load_book(Path(folder))
         d2l.get_dataloader_workers = lambda: workers
-        return measure(lambda: d2l.load_data_ptb(BATCH, WINDOW, NEGATIVES)[0], repeats)
+        return measure(lambda: d2l.load_data_ptb(BATCH, WINDOW, NEGATIVES)[0], epochs=1)
 
 
-def run_gensim(root: Path, repeats: int) -> dict[str, Any]:
-    """Gensim's training on one worker, of the tokens that an epoch keeps: what a batch maker must outrun."""
+def run_gensim_on_one_core(root: Path) -> dict[str, Any]:
+    """Gensim's training of the tokens that an epoch keeps: what a batch maker must outrun."""
     import gensim
 
     from headrace.word2vec import load_data_ptb
 
+    stay_on_one_core()
     batches, vocabulary = load_data_ptb(BATCH, WINDOW, NEGATIVES, root)
     samples = batches.space.at(0, 0)
     words = vocabulary.to_tokens(samples.words)
@@ -114,35 +132,31 @@ def run_gensim(root: Path, repeats: int) -> dict[str, Any]:
     model = gensim.models.Word2Vec(
         vector_size=100, window=WINDOW, negative=NEGATIVES, sg=1, sample=0, min_count=1, workers=1
     )
-    seconds, _ = timed(lambda: model.build_vocab(sentences))
-    epochs = [
-        timed(lambda: model.train(sentences, total_examples=len(sentences), epochs=1)) for _ in range(repeats)
-    ]
+    preparation, _ = timed(lambda: model.build_vocab(sentences))
+    epoch, _ = timed(lambda: model.train(sentences, total_examples=len(sentences), epochs=1))
+    return {"preparation": preparation, "epoch": epoch, "pairs": pairs}
+
+
+def run_limits(root: Path, epochs: int) -> dict[str, Any]:
+    import word2vec_limits
+
+    return {name: {"epoch": taken} for name, taken in word2vec_limits.measure(root, epochs).items()}
+
+
+def contenders(root: Path, epochs: int, workers: list[int]) -> dict[str, Callable[[], dict[str, Any]]]:
     return {
-        "preparation": seconds,
-        "epoch": statistics.median(seconds for seconds, _ in epochs),
-        "pairs": pairs,
+        HEADRACE: lambda: run_headrace(root, epochs),
+        HEADRACE_ON_ONE: lambda: run_headrace_on_one_core(root, epochs),
+        GENSIM: lambda: run_gensim_on_one_core(root),
+        LIMITS: lambda: run_limits(root, epochs),
+        **{f"{BOOK}, {count} workers": lambda count=count: run_book(root, count) for count in workers},
     }
 
 
-def run_limit(rows: int, cells: int, repeats: int) -> dict[str, Any]:
-    """Only write the same bytes: three arrays of int64 for each batch."""
-    import numpy as np
-
-    width = cells // rows
-
-    def write() -> None:
-        for begin in range(0, rows, BATCH):
-            for _ in range(3):
-                np.empty((min(BATCH, rows - begin), width), np.int64).fill(1)
-
-    write()
-    return {"epoch": statistics.median(timed(write)[0] for _ in range(repeats))}
-
-
-def child(name: str, root: Path, repeats: int, extra: int = 0) -> dict[str, Any] | None:
-    command = [sys.executable, __file__, "--run", name, "--root", str(root)]
-    command += ["--repeats", str(repeats), "--extra", str(extra)]
+def child(name: str, arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """Run one contender in a process of its own; ``None`` where it cannot."""
+    command = [sys.executable, __file__, "--run", name, "--root", str(arguments.root)]
+    command += ["--epochs", str(arguments.epochs), "--workers", *map(str, arguments.workers)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"{name}: left out ({done.stderr.strip().splitlines()[-1]})", file=sys.stderr)
@@ -151,66 +165,66 @@ def child(name: str, root: Path, repeats: int, extra: int = 0) -> dict[str, Any]
     return result
 
 
-def show(name: str, result: dict[str, Any]) -> None:
-    pairs = f"{result['pairs'] / result['epoch'] / 1e6:8.2f} M pairs/s" if "pairs" in result else ""
-    memory = f"{result['memory'] / 1e6:7.0f} MB more" if "memory" in result else ""
-    print(f"{name:28} {result.get('preparation', 0):8.3f} s {result['epoch']:8.3f} s {pairs} {memory}")
+def compare(arguments: argparse.Namespace) -> None:
+    """Run every contender once a round, and print medians."""
+    names = list(contenders(arguments.root, arguments.epochs, arguments.workers))
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for _ in range(arguments.rounds):
+        for name in names:
+            result = child(name, arguments)
+            if result is None:
+                continue
+            for of, figures in (result if name == LIMITS else {name: result}).items():
+                runs.setdefault(of, []).append(figures)
+    medians = {name: median_of(figures) for name, figures in runs.items()}
+    show(medians)
+    show_ratios(medians)
+
+
+def median_of(runs: list[dict[str, Any]]) -> dict[str, float]:
+    return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+
+
+def show(medians: dict[str, dict[str, float]]) -> None:
+    print(f"{'':35} {'prepare':>9} {'epoch':>10}")
+    for name, result in medians.items():
+        preparation = f"{result['preparation']:7.3f} s" if "preparation" in result else " " * 9
+        pairs = f"{result['pairs'] / result['epoch'] / 1e6:8.2f} M pairs/s" if "pairs" in result else ""
+        memory = f"{result['memory'] / 1e6:7.0f} MB more" if "memory" in result else ""
+        print(f"{name:35} {preparation} {result['epoch']:8.4f} s {pairs} {memory}")
+
+
+def show_ratios(medians: dict[str, dict[str, float]]) -> None:
+    ours, alone = medians[HEADRACE], medians[HEADRACE_ON_ONE]
+    books = [result for name, result in medians.items() if name.startswith(BOOK)]
+    if books:
+        best = {key: min(book[key] for book in books) for key in ("preparation", "epoch", "memory")}
+        faster = [f"{key} {best[key] / ours[key]:.0f}" for key in ("preparation", "epoch")]
+        print(
+            f"times the book: {', '.join(faster)}; memory {ours['memory'] / best['memory']:.2f} of the book's"
+        )
+    if GENSIM in medians:
+        trained = medians[GENSIM]["pairs"] / medians[GENSIM]["epoch"]
+        print(f"pairs a second on one core, times gensim's: {alone['pairs'] / alone['epoch'] / trained:.1f}")
+    for name, result, threads in (("one core", alone, "1 thread"), ("two threads", ours, "2 threads")):
+        share = medians[f"only writing, {threads}"]["epoch"] / result["epoch"]
+        loops = medians[f"compiled loops alone, {threads}"]["epoch"] / result["epoch"]
+        print(f"of an epoch on {name}: only writing takes {share:.0%}, the compiled loops {loops:.0%}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--root", type=Path, default=REPOSITORY.parent / "shared" / "data" / "ptb")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=5, help="of headrace in each round; the book runs one")
     parser.add_argument("--workers", type=int, nargs="*", default=[0, 2, 4], help="the book's, best counts")
     parser.add_argument("--run", help=argparse.SUPPRESS)
-    parser.add_argument("--extra", type=int, default=0, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.run:
-        print(json.dumps(_run(arguments)))
+        runs = contenders(arguments.root, arguments.epochs, arguments.workers)
+        print(json.dumps(runs[arguments.run]()))
     else:
-        _compare(arguments)
-
-
-def _run(arguments: argparse.Namespace) -> dict[str, Any]:
-    root, repeats = arguments.root, arguments.repeats
-    if arguments.run == "headrace":
-        return run_headrace(root, repeats)
-    if arguments.run == "gensim":
-        return run_gensim(root, repeats)
-    if arguments.run == "book":
-        return run_book(root, repeats, arguments.extra)
-    rows, width = divmod(arguments.extra, 1000)
-    return run_limit(rows, rows * width, repeats)
-
-
-def _compare(arguments: argparse.Namespace) -> None:
-    print(f"{'':28} {'prepare':>10} {'epoch':>10}")
-    ours = child("headrace", arguments.root, arguments.repeats)
-    if ours is None:
-        raise SystemExit("headrace itself did not run")
-    show("headrace", ours)
-    books = []
-    for workers in arguments.workers:
-        book = child("book", arguments.root, arguments.repeats, workers)
-        if book is not None:
-            show(f"the book, {workers} workers", book)
-            books.append(book)
-    gensim = child("gensim", arguments.root, arguments.repeats)
-    if gensim is not None:
-        show("gensim, trains on 1 core", gensim)
-    width = ours["bytes"] // (24 * ours["rows"])
-    limit = child("limit", arguments.root, arguments.repeats, ours["rows"] * 1000 + width)
-    if limit is not None:
-        share = limit["epoch"] / ours["epoch"]
-        print(f"only writing the same bytes: {limit['epoch']:.3f} s, {share:.0%} of ours")
-    if books:
-        print("times the book:", ", ".join(_ratios(ours, books)))
-
-
-def _ratios(ours: dict[str, Any], books: list[dict[str, Any]]) -> list[str]:
-    best = {name: min(book[name] for book in books) for name in ("preparation", "epoch", "memory")}
-    faster = [f"{name} {best[name] / ours[name]:.0f}" for name in ("preparation", "epoch")]
-    return [*faster, f"memory {ours['memory'] / best['memory']:.2f}"]
+        compare(arguments)
 
 
 if __name__ == "__main__":
