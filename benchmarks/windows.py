@@ -1,6 +1,6 @@
 """Windows against what people use: 200 million uint16 tokens, shuffled batches of 32 × 1,024, int64.
 
-    python benchmarks/windows.py --tokens 200_000_000 --batches 2000 --repeats 3
+    python benchmarks/windows.py --tokens 200_000_000 --batches 2000 --repeats 3 --peers 200
 
 Every way makes ``input_ids`` and ``labels`` of the same shuffled windows. Medians of ``--repeats``
 interleaved rounds; ratios count, absolute figures are this machine's.
@@ -13,6 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
 from headrace.text import Tokens, Windows
+from peers import token_loaders
 
 WINDOW, ROWS = 1024, 32
 FIVE = ("input_ids", "labels", "attention_mask", "segment_ids", "position_ids")
@@ -85,6 +87,12 @@ def nanogpt(values: np.ndarray) -> Batches:
         yield x, y
 
 
+def nanogpt_reopened(folder: Path) -> Batches:
+    """The same loop with the map opened for each batch, as train.py does it."""
+    while True:
+        yield next(nanogpt(np.memmap(folder / "train.bin", np.uint16, mode="r")))
+
+
 class WindowDataset(torch.utils.data.Dataset[Any]):
     """The usual map-style dataset."""
 
@@ -135,6 +143,23 @@ def compare(ways: dict[str, Callable[[], Batches]], arguments: Arguments, base: 
     print()
 
 
+def against_loaders(values: np.ndarray, arguments: Arguments) -> None:
+    """Compare the loader with the token loaders of others, which read files of their own; the base is 1."""
+    name = f"headrace, loader, {arguments.threads} threads"
+    with tempfile.TemporaryDirectory() as folder:
+        values.tofile(Path(folder) / "train.bin")
+        ways = {
+            name: lambda: headrace_loader(
+                np.memmap(Path(folder) / "train.bin", np.uint16, mode="r"), arguments
+            ),
+            "nanoGPT's loop, map kept open": lambda: nanogpt(values),
+            "nanoGPT's loop, as it is": lambda: nanogpt_reopened(Path(folder)),
+            "torch Dataset, DataLoader, 0 workers": lambda: torch_dataset(values),
+            **token_loaders.ways(values, Path(folder), (0, 1, 2)),
+        }
+        compare(ways, argparse.Namespace(**{**vars(arguments), "batches": arguments.peers}), base=name)
+
+
 def epoch_start() -> None:
     """Time the first batch over 10 billion tokens in 10 million documents, on a sparse file."""
     lengths = np.full(10_000_000, 1000)
@@ -146,12 +171,31 @@ def epoch_start() -> None:
         with path.open("wb") as file:
             file.truncate(int(offsets[-1]) * 2)
         tokens = Tokens.from_arrays(np.memmap(path, np.uint16, mode="r"), offsets)
-        for name, how in (("pack=False", {}), ("concat", {"pack": "concat", "eos": False})):
+        tokens = replace(tokens, folder=Path(folder), digest="10 billion zeros")  # so that plans are kept
+        ways: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("pack=False", {}),
+            ("concat", {"pack": "concat", "eos": False}),
+            ("best_fit, planned", {"pack": "best_fit", "eos": False}),
+            ("best_fit, plan read", {"pack": "best_fit", "eos": False}),
+        )
+        for name, how in ways:
             next(iter(Windows(Tokens.from_documents([[1, 2]]), 2, **how).loader(batch_size=1)))
-            begin = time.perf_counter()
+            begin, before = time.perf_counter(), anonymous_bytes()
             windows = Windows(tokens, 1024, **how)
             next(iter(windows.loader(batch_size=ROWS, shuffle="global", threads=0)))
-            print(f"first batch of 10 billion tokens, {name:<12} {time.perf_counter() - begin:.3f} s")
+            seconds, grown = time.perf_counter() - begin, anonymous_bytes() - before
+            print(
+                f"first batch of 10 billion tokens, {name:<20} {seconds:.3f} s, {grown / 1e6:>6,.0f} MB more"
+            )
+            del windows
+
+
+def anonymous_bytes() -> int:
+    """Return the memory of this process that is no map of a file."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def main() -> None:
@@ -162,6 +206,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--prefetch", type=int, default=8)
+    parser.add_argument(
+        "--peers", type=int, default=0, help="batches of each token loader of others; 0: none"
+    )
     arguments = parser.parse_args()
     values = np.random.default_rng(0).integers(0, 50257, arguments.tokens, dtype=np.uint16)
     print("ids and labels")
@@ -178,6 +225,9 @@ def main() -> None:
         arguments,
         base="NumPy gather from a sliding view, 1 thread",
     )
+    if arguments.peers:
+        print("ids and labels, against token loaders")
+        against_loaders(values, arguments)
     print("five arrays, against a plain copy of as many bytes")
     compare(
         {
