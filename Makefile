@@ -33,10 +33,8 @@ format: $(VENV)/.dev ## mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.bench ## headrace and its peers, side by side, medians
-	$(BIN)/python benchmarks/build.py --runs 3
-	$(BIN)/python benchmarks/loader.py --repeats 3
-	$(BIN)/python benchmarks/windows.py --repeats 3
+bench: $(VENV)/.bench ## headrace and its peers, side by side (about an hour; QUICK=1: small sizes)
+	$(BIN)/python benchmarks/all.py $(if $(QUICK),--quick)
 
 docs: $(VENV)/.dev ## build the pages into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
