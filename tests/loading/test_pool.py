@@ -12,6 +12,12 @@ from headrace.loading.pool import Pool
 INT64 = np.dtype(np.int64)
 
 
+def allocate(pool: Pool, shape: tuple[int, ...]) -> np.ndarray:
+    (array,), (found,) = pool.allocate([shape], INT64)
+    assert found == address(array)
+    return array
+
+
 def address(array) -> int:
     return array.__array_interface__["data"][0]
 
@@ -32,55 +38,55 @@ def views(array):
 )
 def test_any_view_keeps_it(kind: str) -> None:
     pool = Pool()
-    array = pool.allocate((1000, 3), INT64)
+    array = allocate(pool, (1000, 3))
     first = address(array)
     kept = views(array)[kind]()
     del array
-    assert address(pool.allocate((1000, 3), INT64)) != first
+    assert address(allocate(pool, (1000, 3))) != first
     del kept
     gc.collect()
-    again = [pool.allocate((1000, 3), INT64) for _ in range(2)]
+    again = [allocate(pool, (1000, 3)) for _ in range(2)]
     assert first in {address(each) for each in again}
 
 
 def test_torch_tensors_keep_it() -> None:
     torch = pytest.importorskip("torch")
     pool = Pool()
-    array = pool.allocate((1000,), INT64)
+    array = allocate(pool, (1000,))
     first = address(array)
     tensor = torch.from_numpy(array)[10:20]
     del array
-    assert address(pool.allocate((1000,), INT64)) != first
+    assert address(allocate(pool, (1000,))) != first
     del tensor
-    assert first in {address(each) for each in [pool.allocate((1000,), INT64) for _ in range(2)]}
+    assert first in {address(each) for each in [allocate(pool, (1000,)) for _ in range(2)]}
 
 
 def test_dlpack_consumers_keep_it() -> None:
     pool = Pool()
-    array = pool.allocate((1000,), INT64)
+    array = allocate(pool, (1000,))
     first = address(array)
     other = np.from_dlpack(array)
     del array
-    assert address(pool.allocate((1000,), INT64)) != first
+    assert address(allocate(pool, (1000,))) != first
     assert address(other) == first
 
 
 def test_arrays_start_at_a_cache_line_and_are_writable() -> None:
     pool = Pool()
     for size in (1, 511, 512, 5000):
-        array = pool.allocate((size,), INT64)
+        array = allocate(pool, (size,))
         array[:] = 7
         assert array.shape == (size,)
         assert array.flags.c_contiguous
-    assert address(pool.allocate((5000,), INT64)) % 64 == 0
+    assert address(allocate(pool, (5000,))) % 64 == 0
 
 
 def test_a_consumer_that_keeps_everything_owns_it() -> None:
     pool = Pool(keep=4)
-    kept = [pool.allocate((1000,), INT64) for _ in range(20)]
+    kept = [allocate(pool, (1000,)) for _ in range(20)]
     assert len({address(array) for array in kept}) == 20
     assert sum(len(blocks) for blocks in pool._blocks.values()) == 4
 
 
 def test_empty_arrays() -> None:
-    assert Pool().allocate((0, 5), INT64).shape == (0, 5)
+    assert allocate(Pool(), (0, 5)).shape == (0, 5)

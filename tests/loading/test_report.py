@@ -1,4 +1,4 @@
-"""The report says where the time went, and who is slow."""
+"""The report says where the time went, and who is slow: on a clock that the tests move."""
 
 from __future__ import annotations
 
@@ -12,44 +12,76 @@ from headrace.loading.timing import Clock, Report
 from headrace.testing import Counting
 
 
+class Hands:
+    """The hands of every clock in this process; they stand still until a test moves them."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def move(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def hands(monkeypatch) -> Hands:
+    hands = Hands()
+    monkeypatch.setattr(time, "perf_counter", lambda: hands.now)
+    monkeypatch.setattr(time, "thread_time", lambda: 0.0)
+    return hands
+
+
 class Slow(Counting):
+    """Takes 4 ms for a batch."""
+
+    def __init__(self, size: int, hands: Hands) -> None:
+        super().__init__(size)
+        self.hands = hands
+
     def gather(self, indices, keys) -> Batch:
-        time.sleep(0.004)
+        self.hands.move(0.004)
         return super().gather(indices, keys)
 
 
-def test_a_slow_loader() -> None:
-    loader = Loader(Slow(100), batch_size=10, threads=1)
+def test_a_slow_loader(hands: Hands) -> None:
+    loader = Loader(Slow(100, hands), batch_size=10, threads=0)
     for _ in loader:
-        pass
+        hands.move(0.001)
     report = loader.report()
-    assert report.seconds["gather"] >= 0.04
-    assert report.shares["gather"] > 0.8
-    assert report.waited_share > 0.8
-    assert (report.batches, report.samples, report.threads) == (10, 100, 1)
-    assert report.verdict.startswith("The loader is what is slow: the model waited for it in")
-    assert "raise threads= from 1" in report.verdict
+    assert report.seconds["gather"] == pytest.approx(0.040)
+    assert report.shares["gather"] == 1
+    assert report.waited_share == pytest.approx(40 / 49)  # the last batch is not followed by another
+    assert (report.batches, report.samples, report.threads) == (10, 100, 0)
+    assert report.verdict.startswith("The loader is what is slow: the model waited for it in 82%")
+    assert "raise threads= from 0" in report.verdict
 
 
-def test_a_slow_model() -> None:
-    loader = Loader(Counting(200), batch_size=10, threads=2)
+def test_a_slow_model(hands: Hands) -> None:
+    loader = Loader(Slow(100, hands), batch_size=10, threads=0)
     for _ in loader:
-        time.sleep(0.003)
+        hands.move(0.2)
     report = loader.report()
-    assert report.consumer_seconds >= 0.05
-    assert report.waited_share < 0.05
-    assert report.seconds["waiting for the consumer"] > 0
+    assert report.consumer_seconds == pytest.approx(9 * 0.2)
+    assert report.waited_share == pytest.approx(0.04 / 1.84)
     assert report.verdict.startswith("The model is what is slow")
 
 
-def test_a_slow_transform() -> None:
+def test_a_slow_transform(hands: Hands) -> None:
     def transform(batch: Batch, keys) -> Batch:
-        time.sleep(0.004)
+        hands.move(0.004)
         return batch
 
     loader = Loader(Counting(100), batch_size=10, threads=0, transform=transform)
     list(loader)
+    assert loader.report().seconds["transform"] == pytest.approx(0.040)
     assert "transform=" in loader.report().verdict
+
+
+def test_threads_are_counted_too() -> None:
+    loader = Loader(Counting(2000), batch_size=10, threads=2)
+    list(loader)
+    report = loader.report()
+    assert (report.batches, report.samples, report.threads) == (200, 2000, 2)
+    assert all(report.seconds[stage] > 0 for stage in ("gather", "convert", "waiting for the consumer"))
 
 
 @pytest.mark.parametrize("stage", ["read", "gather", "transform", "convert", "copy"])
@@ -71,10 +103,10 @@ def test_before_the_first_batch_and_as_json() -> None:
     assert "waiting for the consumer" in str(report)
 
 
-def test_sleeping_without_a_page_fault_is_not_reading() -> None:
+def test_sleeping_without_a_page_fault_is_not_reading(hands: Hands) -> None:
     clock = Clock()
     with clock.gather():
-        time.sleep(0.01)
+        hands.move(0.01)
     seconds = clock.report(1, 0).seconds
-    assert seconds["gather"] >= 0.009
+    assert seconds["gather"] == pytest.approx(0.01)
     assert seconds["read"] == 0

@@ -348,7 +348,7 @@ def _ragged(operation, addresses, limits, shard, row, begin, out):  # type: igno
     _, _, wrong = spans(addresses[table], wide, sizes, width, side, shard, row, begin, out[slot + 2])
     if wrong >= 0:
         return BAD_OFFSETS, wrong
-    lengths = begin[row.size :]
+    lengths = begin[row.size : 2 * row.size]
     for i in range(row.size):
         lengths[i] = load(out[slot + 2], i, _I4)
     begins = begin[: row.size]
@@ -381,30 +381,8 @@ def _scalar(source, target, addresses, shard, row, out):  # type: ignore[no-unty
 
 
 @kernel
-def gather(
-    operations: NDArray[np.int64],
-    addresses: NDArray[np.uint64],
-    limits: NDArray[np.int64],
-    shard: NDArray[np.int32],
-    row: NDArray[np.int64],
-    out: NDArray[np.uint64],
-) -> tuple[int, int, int]:
-    """Run every operation over one batch.
-
-    Args:
-        operations: int64 [operations, OPERATION_FIELDS]; see the module's docstring. (The size, the
-            number of values in a jagged batch, is the caller's own.)
-        addresses: uint64 [address rows, shards]: where each array starts.
-        limits: int64 [address rows, shards]: elements of each array; the first bit of a bitmap.
-        shard: int32 [B].
-        row: int64 [B].
-        out: uint64 [outputs], the addresses of the arrays to write: 4 for a ragged column, of
-            which mask and weights are 0 where they are not wanted; 1 for the others.
-
-    Returns:
-        (GOOD, 0, 0); or what is wrong, in which operation, at which row of the batch.
-    """
-    begin = np.empty(2 * row.size, np.int64)
+def _gather_batch(operations, addresses, limits, shard, row, begin, out):  # type: ignore[no-untyped-def]
+    """Run every operation over one batch; ``begin`` is scratch, int64 [2 B]."""
     for k in range(operations.shape[0]):
         operation = operations[k]
         kind, source, target, table = operation[KIND], operation[SOURCE], operation[TARGET], operation[TABLE]
@@ -421,4 +399,40 @@ def gather(
             problem, place = _ragged(operation, addresses, limits, shard, row, begin, out)
             if problem != GOOD:
                 return problem, k, place
+    return GOOD, 0, np.int64(0)
+
+
+@kernel
+def gather(
+    operations: NDArray[np.int64],
+    addresses: NDArray[np.uint64],
+    limits: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    shard: NDArray[np.int32],
+    row: NDArray[np.int64],
+    out: NDArray[np.uint64],
+) -> tuple[int, int, int]:
+    """Run every operation over some batches.
+
+    Args:
+        operations: int64 [batches or 1, operations, OPERATION_FIELDS], of each batch or of all; see the
+            module's docstring. (The size, the number of values in a jagged batch, is the caller's own.)
+        addresses: uint64 [address rows, shards]: where each array starts.
+        limits: int64 [address rows, shards]: elements of each array; the first bit of a bitmap.
+        bounds: int64 [batches + 1]: which rows are of which batch.
+        shard: int32 [R].
+        row: int64 [R].
+        out: uint64 [batches, outputs], the addresses of the arrays to write: 4 for a ragged column, of
+            which mask and weights are 0 where they are not wanted; 1 for the others.
+
+    Returns:
+        (GOOD, 0, 0); or what is wrong, in which operation, at which of the rows.
+    """
+    begin = np.empty(2 * row.size, np.int64)
+    for b in range(bounds.size - 1):
+        part = slice(bounds[b], bounds[b + 1])
+        mine = operations[min(b, operations.shape[0] - 1)]
+        problem, k, place = _gather_batch(mine, addresses, limits, shard[part], row[part], begin, out[b])
+        if problem != GOOD:
+            return problem, k, bounds[b] + place
     return GOOD, 0, 0

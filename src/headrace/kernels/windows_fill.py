@@ -183,33 +183,7 @@ def fill_rows(  # type: ignore[no-untyped-def]
     start,
     length,
 ):
-    """Fill all arrays of a batch in one pass; an array of no rows is one that is not wanted.
-
-    Args:
-        row_runs: int64 [B+1], which runs are of which row.
-        run_position: int64 [R], first token, counted over all documents.
-        run_size: int64 [R], at least 1; the runs of a row have at most W tokens together.
-        run_document: int64 [R], the document of each run's first token.
-        seen: int64 [B], leading tokens of the row that an earlier window has.
-        hide: Whether their labels are hidden.
-        stored_offsets: int64 [D+1], where each document begins in the store.
-        document_offsets: int64 [D+1], where each document begins when added end tokens count.
-        shard_tokens: int64 [K+1], tokens of the store before each shard.
-        addresses: uint64 [K], where each shard's values lie.
-        like: Array of the values' dtype.
-        eos: Id of the end token that positions count and the store does not hold.
-        pad: Id on padding.
-        label_rule: ``LABELS_NEXT`` or ``LABELS_SAME``.
-        position_rule: ``POSITIONS_SEGMENT``, ``POSITIONS_WINDOW`` or ``POSITIONS_DOCUMENT``.
-        input_ids: int64 [B, W], filled; ``pad`` on padding.
-        labels: int64 [B, W], filled; ``IGNORED`` where there is none.
-        attention_mask: int64 or bool [B, W], filled; 1 on tokens.
-        segment_ids: int64 [B, W], filled; 1.. on tokens, 0 on padding.
-        position_ids: int64 [B, W], filled; 0 on padding.
-        document: int64 [B], filled: the document of the first token.
-        start: int64 [B], filled: the first token's number in its document.
-        length: int64 [B], filled: tokens in the row.
-    """
+    """Fill all arrays of one batch, which are views at the addresses that ``fill_batches`` takes."""
     for row in range(row_runs.size - 1):
         prefetch_row(
             row + _AHEAD,
@@ -256,6 +230,104 @@ def fill_rows(  # type: ignore[no-untyped-def]
             labels[row, : seen[row]] = IGNORED
         fill_origin(
             row, row_runs[row], column, run_position, run_document, document_offsets, document, start, length
+        )
+
+
+@inline
+def rows_at(address, rows, width, like):  # type: ignore[no-untyped-def]
+    """Return the array [rows, width] of ``like``'s dtype at an address; of no rows at address 0."""
+    return numba.carray(pointer_to(address, like), (rows if address != 0 else 0, width))
+
+
+@inline
+def values_of_rows_at(address, rows, like):  # type: ignore[no-untyped-def]
+    """Return the array [rows] of ``like``'s dtype at an address; of no rows at address 0."""
+    return numba.carray(pointer_to(address, like), (rows if address != 0 else 0,))
+
+
+@kernel
+def fill_batches(  # type: ignore[no-untyped-def]
+    bounds,
+    widths,
+    out,
+    row_runs,
+    run_position,
+    run_size,
+    run_document,
+    seen,
+    hide,
+    stored_offsets,
+    document_offsets,
+    shard_tokens,
+    addresses,
+    like,
+    eos,
+    pad,
+    label_rule,
+    position_rule,
+    mask_like,
+):
+    """Fill all arrays of some batches in one pass; one at address 0 is not wanted.
+
+    Args:
+        bounds: int64 [batches+1], which of the R rows are of which batch; a batch has B.
+        widths: int64 [batches], the width W of each batch.
+        out: uint64 [batches, 8 or more], the addresses of each batch's arrays:
+
+            0  input_ids        int64 [B, W]; ``pad`` on padding
+            1  labels           int64 [B, W]; ``IGNORED`` where there is none
+            2  attention_mask   [B, W]; 1 on tokens
+            3  segment_ids      int64 [B, W]; 1.. on tokens, 0 on padding
+            4  position_ids     int64 [B, W]; 0 on padding
+            5  document         int64 [B]: the document of the first token
+            6  start            int64 [B]: the first token's number in its document
+            7  length           int64 [B]: tokens in the row
+
+        row_runs: int64 [R+1], which runs are of which row.
+        run_position: int64 [N], first token, counted over all documents.
+        run_size: int64 [N], at least 1; the runs of a row have at most W tokens together.
+        run_document: int64 [N], the document of each run's first token.
+        seen: int64 [R], leading tokens of the row that an earlier window has.
+        hide: Whether their labels are hidden.
+        stored_offsets: int64 [D+1], where each document begins in the store.
+        document_offsets: int64 [D+1], where each document begins when added end tokens count.
+        shard_tokens: int64 [K+1], tokens of the store before each shard.
+        addresses: uint64 [K], where each shard's values lie.
+        like: Array of the values' dtype.
+        eos: Id of the end token that positions count and the store does not hold.
+        pad: Id on padding.
+        label_rule: ``LABELS_NEXT`` or ``LABELS_SAME``.
+        position_rule: ``POSITIONS_SEGMENT``, ``POSITIONS_WINDOW`` or ``POSITIONS_DOCUMENT``.
+        mask_like: Array of the attention mask's dtype, int64 or bool.
+    """
+    int64 = bounds
+    for b in range(bounds.size - 1):
+        first, end, width = bounds[b], bounds[b + 1], widths[b]
+        rows = end - first
+        fill_rows(
+            row_runs[first : end + 1],
+            run_position,
+            run_size,
+            run_document,
+            seen[first:end],
+            hide,
+            stored_offsets,
+            document_offsets,
+            shard_tokens,
+            addresses,
+            like,
+            eos,
+            pad,
+            label_rule,
+            position_rule,
+            rows_at(out[b, 0], rows, width, int64),
+            rows_at(out[b, 1], rows, width, int64),
+            rows_at(out[b, 2], rows, width, mask_like),
+            rows_at(out[b, 3], rows, width, int64),
+            rows_at(out[b, 4], rows, width, int64),
+            values_of_rows_at(out[b, 5], rows, int64),
+            values_of_rows_at(out[b, 6], rows, int64),
+            values_of_rows_at(out[b, 7], rows, int64),
         )
 
 

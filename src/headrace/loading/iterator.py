@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.errors import LoaderError
 from headrace.loading.maker import Made, Pass
+from headrace.loading.output import bytes_of
 from headrace.loading.prefetch import Failure, Prefetcher
 from headrace.loading.progress import Progress
 
@@ -35,7 +36,10 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         self._left_at: float | None = None
         self._over = False
         threads = min(threads, self._steps)
-        self._prefetcher = Prefetcher(run.maker.make, self._steps, threads, ahead) if threads else None
+        maker = run.maker
+        self._prefetcher = (
+            Prefetcher(maker.make_run, self._steps, threads, ahead, _size_of) if threads else None
+        )
         self._close = weakref.finalize(self, _close, self._prefetcher, progress)
 
     def __iter__(self) -> LoaderIterator:
@@ -46,18 +50,6 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         return self._steps - self._step
 
     def __next__(self) -> dict[str, Any]:
-        if self._over:
-            raise StopIteration
-        if not self._run.is_current(self._run):
-            self.close()
-            raise LoaderError(
-                "another pass or a loaded state has taken the place of this iterator; "
-                "go on with a new iter(loader)."
-            )
-        if self._step >= self._steps:
-            self.close()
-            self._run.finish()
-            raise StopIteration
         try:
             return self._next()
         except BaseException:
@@ -73,14 +65,13 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         self._close()
 
     def _next(self) -> dict[str, Any]:
+        self._check()
         clock = self._maker.clock
         arrived = time.perf_counter()
         if self._left_at is not None:
             clock.consumer += arrived - self._left_at
         made = self._take()
-        started = time.perf_counter()
-        batch = self._maker.converter.move(made.batch)
-        clock.lap("copy", started)
+        batch = self._moved(made.batch) if self._maker.converter.moves else made.batch
         self._step += 1
         clock.batches += 1
         clock.samples += made.samples
@@ -89,6 +80,26 @@ class LoaderIterator(Iterator[dict[str, Any]]):
             self._progress.advance(made.samples)
         self._left_at = time.perf_counter()
         clock.waited += self._left_at - arrived
+        return batch
+
+    def _check(self) -> None:
+        """Refuse to go on where there is no next batch."""
+        if self._over:
+            raise StopIteration
+        if not self._run.is_current(self._run):
+            raise LoaderError(
+                "another pass or a loaded state has taken the place of this iterator; "
+                "go on with a new iter(loader)."
+            )
+        if self._step >= self._steps:
+            self._over = True
+            self._run.finish()
+            raise StopIteration
+
+    def _moved(self, batch: dict[str, Any]) -> dict[str, Any]:
+        started = time.perf_counter()
+        batch = self._maker.converter.move(batch)
+        self._maker.clock.lap("copy", started)
         return batch
 
     def _take(self) -> Made:
@@ -106,3 +117,7 @@ def _close(prefetcher: Prefetcher | None, progress: Progress | None) -> None:
         prefetcher.close()
     if progress is not None:
         progress.close()
+
+
+def _size_of(made: Made) -> int:
+    return bytes_of(made.batch)

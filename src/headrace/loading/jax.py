@@ -21,6 +21,8 @@ class JaxConverter(Converter):
         device: A JAX device or sharding; None is JAX's default device.
     """
 
+    moves = True
+
     def __init__(self, device: Any) -> None:
         self.device = device
 

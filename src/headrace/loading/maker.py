@@ -1,11 +1,12 @@
-"""Makes the batch of one step: positions, indices, gather, transform, filling, output."""
+"""Makes the batches of consecutive steps: positions, indices, gather, transform, filling, output."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +17,14 @@ from headrace.loading.pool import Pool
 from headrace.loading.space import Batch, EpochSpace, Role, SampleSpace
 from headrace.loading.timing import Clock
 from headrace.order.plan import Part, Plan
-from headrace.order.sampler import EpochOrder
+from headrace.order.sampler import EpochOrder, PositionOrder
 
 _BATCHES_AHEAD = 16
 
 Transform: TypeAlias = Callable[[Batch, NDArray[np.uint64]], Batch]
-Gather: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.uint64]], Batch]
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A batch, and what the loader must know when it is delivered."""
 
     batch: dict[str, Any]
@@ -37,7 +36,10 @@ class Made:
 
 @dataclass(frozen=True)
 class BatchMaker:
-    """Makes any batch of one pass over an epoch; it has no state, and several threads may call it."""
+    """Makes any batch of one pass over an epoch; it has no state, and several threads may call it.
+
+    What costs the same for one batch as for sixteen is done once for a run of steps.
+    """
 
     space: SampleSpace
     epoch_space: EpochSpace
@@ -56,58 +58,112 @@ class BatchMaker:
         Raises:
             LoaderError: Anything went wrong; the message has the positions, the cause is the error itself.
         """
-        part = self.plan.part(step)
+        return self.make_run(step, 1)[0]
+
+    def make_run(self, first: int, count: int) -> list[Made]:
+        """Return the batches of ``count`` steps from ``first`` on.
+
+        Raises:
+            LoaderError: Anything went wrong in a single step; the message has the positions.
+            Exception: Something went wrong in one of several steps: make them one by one to know where.
+        """
+        parts = [self.plan.part(step) for step in range(first, first + count)]
         try:
-            return self._make(part)
+            return self._make(parts)
         except Exception as error:
+            if count > 1:
+                raise
             raise LoaderError(
-                f"epoch {self.epoch}, step {step}, positions [{part.first}, {part.last}) of rank "
+                f"epoch {self.epoch}, step {first}, positions [{parts[0].first}, {parts[0].last}) of rank "
                 f"{self.plan.rank}: {type(error).__name__}: {error}"
             ) from error
 
-    def _make(self, part: Part) -> Made:
-        positions = part.positions
+    def _make(self, parts: Sequence[Part]) -> list[Made]:
+        positions = _positions(parts)
         keys = positions.view(np.uint64)
-        self._read_ahead(part)
+        bounds = _bounds(parts)
+        self._read_ahead(parts)
         with self.clock.gather():
-            indices = self.order.indices(positions, part.start, part.stop)
-            batch = self._gather(indices, keys)
+            batches = self._gather(self._indices(parts, positions), keys, bounds)
         if self.transform is not None:
-            started = time.perf_counter()
-            batch = _checked(self.transform(batch, keys))
-            self.clock.lap("transform", started)
+            batches = self._transform(batches, keys, bounds)
         if self.plan.last == "pad":
-            jagged: Mapping[str, str] = getattr(self.space, "jagged", {})
-            batch = add_filling(batch, positions.size, part.filling, self.space.fill, jagged)
-        return Made(self._convert(batch), part.stop, positions.size)
+            batches = self._fill(batches, parts)
+        return [
+            Made(batch, part.stop, part.last - part.first)
+            for batch, part in zip(self._convert(batches), parts, strict=True)
+        ]
 
-    def _read_ahead(self, part: Part) -> None:
+    def _read_ahead(self, parts: Sequence[Part]) -> None:
         """Ask for what batches will need, if the order knows it: at the start, or where storage is slow."""
         read_ahead = getattr(self.order, "read_ahead", None)
         will_read = getattr(self.epoch_space, "will_read", None)
-        first = part.start == self.plan.begin
-        if read_ahead is None or will_read is None or not (first or self.clock.reads_storage):
+        if read_ahead is None or will_read is None:
             return
-        distance = _BATCHES_AHEAD * (part.stop - part.start)
-        will_read(read_ahead(part.start + (0 if first else distance), part.stop + distance, first))
+        for part in parts:
+            first = part.start == self.plan.begin
+            if first or self.clock.reads_storage:
+                distance = _BATCHES_AHEAD * (part.stop - part.start)
+                will_read(read_ahead(part.start + (0 if first else distance), part.stop + distance, first))
 
-    def _gather(self, indices: NDArray[np.int64], keys: NDArray[np.uint64]) -> Batch:
-        gather_into = getattr(self.epoch_space, "gather_into", None)
-        if gather_into is None:
-            return self.epoch_space.gather(indices, keys)
-        batch: Batch = gather_into(indices, keys, self.pool.allocate)
-        return batch
+    def _indices(self, parts: Sequence[Part], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sample at each position of all parts."""
+        if isinstance(self.order, PositionOrder):
+            return self.order.look_up(positions)
+        return np.concatenate([self.order.indices(part.positions, part.start, part.stop) for part in parts])
 
-    def _convert(self, batch: Batch) -> dict[str, Any]:
+    def _gather(
+        self, indices: NDArray[np.int64], keys: NDArray[np.uint64], bounds: NDArray[np.int64]
+    ) -> list[Batch]:
+        gather_run = getattr(self.epoch_space, "gather_run", None)
+        if gather_run is not None:
+            batches: list[Batch] = gather_run(indices, keys, bounds, self.pool)
+            return batches
+        return [self.epoch_space.gather(indices[a:b], keys[a:b]) for a, b in pairwise(bounds.tolist())]
+
+    def _transform(
+        self, batches: list[Batch], keys: NDArray[np.uint64], bounds: NDArray[np.int64]
+    ) -> list[Batch]:
+        assert self.transform is not None
         started = time.perf_counter()
-        converted = self.converter.convert(batch)
+        transformed = [
+            _checked(self.transform(batch, keys[a:b]))
+            for batch, (a, b) in zip(batches, pairwise(bounds.tolist()), strict=True)
+        ]
+        self.clock.lap("transform", started)
+        return transformed
+
+    def _fill(self, batches: list[Batch], parts: Sequence[Part]) -> list[Batch]:
+        """Add filling rows, and ``valid``."""
+        jagged: Mapping[str, str] = getattr(self.space, "jagged", {})
+        return [
+            add_filling(batch, part.last - part.first, part.filling, self.space.fill, jagged)
+            for batch, part in zip(batches, parts, strict=True)
+        ]
+
+    def _convert(self, batches: list[Batch]) -> list[dict[str, Any]]:
+        started = time.perf_counter()
+        converted = [self.converter.convert(batch) for batch in batches]
         started = self.clock.lap("convert", started)
-        converted = self.converter.stage(converted)
+        converted = [self.converter.stage(batch) for batch in converted]
         self.clock.lap("copy", started)
         if not self.group:
             return converted
         roles: Mapping[str, Role] = self.space.roles
-        return grouped(converted, roles)
+        return [grouped(batch, roles) for batch in converted]
+
+
+def _positions(parts: Sequence[Part]) -> NDArray[np.int64]:
+    """Return the epoch positions of all parts, one part after the other."""
+    first, last = parts[0].first, parts[-1].last
+    if last - first == sum(part.last - part.first for part in parts):
+        return np.arange(first, last, dtype=np.int64)
+    return np.concatenate([part.positions for part in parts])
+
+
+def _bounds(parts: Sequence[Part]) -> NDArray[np.int64]:
+    """Return int64 [parts + 1]: where each part begins among the positions of all, and the end."""
+    return np.array([0, *accumulate(part.last - part.first for part in parts)], np.int64)
 
 
 @dataclass(frozen=True, eq=False)

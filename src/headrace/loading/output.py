@@ -52,8 +52,19 @@ def grouped(batch: Mapping[str, Any], roles: Mapping[str, Role]) -> dict[str, di
     return groups
 
 
+def bytes_of(batch: Mapping[str, Any]) -> int:
+    """Return the bytes of a batch, of all groups where it has groups."""
+    return sum(
+        bytes_of(value) if isinstance(value, dict) else getattr(value, "nbytes", 0)
+        for value in batch.values()
+    )
+
+
 class Converter:
     """Turns NumPy batches into the output: part of it in the loader's threads, the rest at the consumer."""
+
+    moves = False
+    """Whether ``move`` does anything."""
 
     def convert(self, batch: Batch) -> dict[str, Any]:
         """Return the batch as the output's arrays; called in the loader's threads."""

@@ -3,24 +3,63 @@
 A fresh array of a megabyte costs as much as filling it: the kernel hands it out
 page by page. The pool keeps the memory of arrays that it gave, and gives it again
 when nothing else refers to it: no array, view, tensor or DLPack capsule. What the
-consumer keeps is never written again.
+consumer keeps is never written again. Every array has a block of its own, so that
+one that is kept holds nothing else in memory.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections import deque
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-_OWN_REFERENCES = 3
-"""The pool's deque, a local name, the argument of ``getrefcount``; every view refers to the block itself."""
-_LOOKS = 4
-_SMALLEST = 4096
+_LOOKS = range(4)
+_PAGE = 4096
 _LINE = 64
+_KEPT_BYTES = 64 << 20
+_MOST_KEPT = 1024
+
+Shape: TypeAlias = tuple[int, ...]
+Block: TypeAlias = tuple[NDArray[np.uint8], int, int]
+"""Memory that arrays refer to, where in it a cache line begins, and the address of that."""
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """Return where an array begins in memory."""
+    return int(array.__array_interface__["data"][0])
+
+
+def _new_block(size: int) -> Block:
+    memory = np.empty(size + _LINE, np.uint8)
+    address = address_of(memory)
+    return memory, -address % _LINE, address + -address % _LINE
+
+
+def _users(blocks: deque[Block]) -> int:
+    """Return how many refer to the memory of the first block, this function's own references included."""
+    memory, _, _ = blocks[0]
+    return sys.getrefcount(memory)
+
+
+_UNUSED = _users(deque([_new_block(1)]))
+"""The references to memory that nobody uses, as this interpreter counts them."""
+
+
+def _unused(blocks: deque[Block]) -> Block:
+    """Return a block that nobody uses; who asks holds the lock until an array refers to it."""
+    for _ in _LOOKS:
+        unused = _users(blocks) == _UNUSED
+        blocks.rotate(-1)
+        if unused:
+            return blocks[-1]
+    blocks.append(_new_block(blocks[0][0].size - _LINE))
+    return blocks[-1]
 
 
 class Pool:
@@ -28,33 +67,60 @@ class Pool:
 
     Args:
         keep: Most blocks of one size that are remembered; a consumer that keeps more owns them alone.
+            None: as many as make 64 MiB, but from 64 to 1,024.
     """
 
-    def __init__(self, keep: int = 64) -> None:
+    def __init__(self, keep: int | None = None) -> None:
         self._keep = keep
-        self._blocks: dict[int, deque[NDArray[np.uint8]]] = {}
+        self._blocks: dict[int, deque[Block]] = {}
         self._lock = threading.Lock()
 
-    def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return an uninitialised C-contiguous array, at a cache line, that nothing else refers to."""
-        size = dtype.itemsize
-        for length in shape:
-            size *= length
-        if size < _SMALLEST:
-            return np.empty(shape, dtype)
-        block = self._block(-(-size // _SMALLEST) * _SMALLEST)
-        return np.ndarray(shape, dtype, block, -block.__array_interface__["data"][0] % _LINE)
+    def allocate(self, shapes: Sequence[Shape], dtype: np.dtype[Any]) -> tuple[list[NDArray[Any]], list[int]]:
+        """Return uninitialised C-contiguous arrays to which nothing else refers, and their addresses.
 
-    def _block(self, size: int) -> NDArray[np.uint8]:
+        Args:
+            shapes: The shape of each array; those of a page or more begin at a cache line.
+            dtype: Their dtype.
+        """
+        arrays: list[NDArray[Any]] = []
+        addresses: list[int] = []
+        blocks: deque[Block] | None = None
+        last: Shape | None = None
         with self._lock:
-            blocks = self._blocks.setdefault(size, deque())
-            for _ in range(min(_LOOKS, len(blocks))):
-                block = blocks.popleft()
-                blocks.append(block)
-                if sys.getrefcount(block) == _OWN_REFERENCES:
-                    return block
-            block = np.empty(size + _LINE, np.uint8)
-            blocks.append(block)
-            if len(blocks) > self._keep:
-                blocks.popleft()
-            return block
+            for shape in shapes:
+                if shape != last:
+                    blocks, last = self._blocks_for(dtype.itemsize * math.prod(shape)), shape
+                if blocks is None:
+                    array = np.empty(shape, dtype)
+                    address = address_of(array)
+                else:
+                    memory, offset, address = _unused(blocks)
+                    array = np.ndarray(shape, dtype, memory, offset)
+                arrays.append(array)
+                addresses.append(address)
+        return arrays, addresses
+
+    def _blocks_for(self, size: int) -> deque[Block] | None:
+        """Return the blocks that hold so many bytes, at least one; None where it is less than a page."""
+        if size < _PAGE:
+            return None
+        size = -(-size // _PAGE) * _PAGE
+        blocks = self._blocks.get(size)
+        if blocks is None:
+            blocks = self._blocks[size] = deque([_new_block(size)], self._most(size))
+        return blocks
+
+    def _most(self, size: int) -> int:
+        """Return how many blocks of a size are remembered; the oldest is forgotten for one more."""
+        if self._keep is not None:
+            return self._keep
+        return max(64, min(_MOST_KEPT, _KEPT_BYTES // size))
+
+
+class Fresh:
+    """Memory that is new each time: what a gather outside of a loader writes into."""
+
+    def allocate(self, shapes: Sequence[Shape], dtype: np.dtype[Any]) -> tuple[list[NDArray[Any]], list[int]]:
+        """Return new arrays and their addresses."""
+        arrays = [np.empty(shape, dtype) for shape in shapes]
+        return arrays, [address_of(array) for array in arrays]

@@ -6,11 +6,14 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
-_RUN_SECONDS = 0.0005
 _LONGEST_RUN = 16
+_RUN_BYTES = 4 << 20
+_RUN_SECONDS = 0.002
 
 
 class Failure:
@@ -20,112 +23,130 @@ class Failure:
         self.error = error
 
 
+class _Run(NamedTuple):
+    """Consecutive steps that a thread makes in one go."""
+
+    first: int
+    length: int
+    results: SimpleQueue[tuple[list[Any], float]]
+    """Where the thread puts what it made, and the seconds that it took."""
+
+
 class Prefetcher:
     """Makes the results of steps 0, 1, … in threads, and hands them over in order.
 
-    A thread takes a run of steps at a time: one where a step is dear, up to 16
-    where it costs microseconds, since to hand over costs as much as a small batch.
+    A thread takes a run of steps at a time, since to hand over costs as much as a small batch:
+    one step at first, so that the first result comes soon, then twice as many each time, up to 16,
+    to 4 MiB (what is under way should fit in a cache), or to 2 ms of work.
 
-    The threads refer to this object and never to the consumer, so that an abandoned
-    iterator can be collected and close it.
+    The consumer deals out the runs: whenever it takes the results of one, it asks for others, so
+    that as many steps as agreed are asked for and not yet taken. The threads refer to this object
+    and never to the consumer, so that an abandoned iterator can be collected and close it.
 
     Args:
-        make: Gives the result of one step; called from several threads at once.
+        make_run: Gives the results of some steps, from the first step and their number; called from
+            several threads at once. Where it raises for several steps they are made one by one.
         steps: Number of steps.
         threads: Number of threads, at least 1.
         ahead: Results that may wait for the consumer (more where steps are taken in longer runs).
+        size_of: Gives the bytes of a result.
     """
 
-    def __init__(self, make: Callable[[int], Any], steps: int, threads: int, ahead: int) -> None:
-        self._make = make
+    def __init__(
+        self,
+        make_run: Callable[[int, int], Sequence[Any]],
+        steps: int,
+        threads: int,
+        ahead: int,
+        size_of: Callable[[Any], int] = lambda result: 0,
+    ) -> None:
+        self._make_run = make_run
+        self._size_of = size_of
         self._steps = steps
-        self._ahead = max(ahead, 1)
-        self._run = 1
-        self._claimed = 0
+        self._ahead = max(ahead, threads, 1)
+        self._length = 1
+        self._asked = 0
         self._taken = 0
         self._closed = False
         self._process = os.getpid()
-        self._ready: dict[int, list[Any]] = {}
+        self._wanted: SimpleQueue[_Run | None] = SimpleQueue()
+        self._coming: deque[_Run] = deque()
         self._own: deque[Any] = deque()
-        self._changed = threading.Condition()
-        self._room = threading.Condition(self._changed._lock)  # type: ignore[attr-defined]
         self.idle_seconds = 0.0
         self._threads = [
             threading.Thread(target=self._work, name=f"headrace-loader-{number}", daemon=True)
             for number in range(threads)
         ]
+        self._ask()
         for thread in self._threads:
             thread.start()
 
     def take(self) -> Any:
         """Return the next result, or a ``Failure``; waits for it."""
         if not self._own:
-            with self._changed:
-                while self._taken not in self._ready:
-                    self._changed.wait()
-                self._own.extend(self._ready.pop(self._taken))
-                self._taken += len(self._own)
-                self._room.notify_all()
+            self._take_run()
         return self._own.popleft()
+
+    def _take_run(self) -> None:
+        results, seconds = self._coming.popleft().results.get()
+        self._own.extend(results)
+        self._taken += len(results)
+        if not isinstance(results[-1], Failure):
+            self._length = self._next_length(self._size_of(results[-1]), seconds / len(results))
+            self._ask()
+
+    def _next_length(self, size: int, seconds: float) -> int:
+        """Return how many steps to make at a time, where one is of so many bytes and takes so long."""
+        fitting = min(_RUN_BYTES // max(size, 1), int(_RUN_SECONDS / max(seconds, 1e-9)))
+        return max(1, min(_LONGEST_RUN, 2 * self._length, fitting))
+
+    def _ask(self) -> None:
+        """Ask the threads for as many steps as may be under way."""
+        ahead = max(self._ahead, self._length * (len(self._threads) + 1))
+        while self._asked < self._steps and self._asked + self._length - self._taken <= ahead:
+            run = _Run(self._asked, min(self._length, self._steps - self._asked), SimpleQueue())
+            self._asked += run.length
+            self._coming.append(run)
+            self._wanted.put(run)
 
     def close(self) -> None:
         """Stop the threads, wait for them, and forget what was made. May be called more than once."""
         if os.getpid() != self._process:
             return  # a fork has this object, but not its threads, and perhaps a lock that nobody will open
-        with self._changed:
-            self._closed = True
-            self._ready.clear()
-            self._changed.notify_all()
-            self._room.notify_all()
+        self._closed = True
+        for _ in self._threads:
+            self._wanted.put(None)
         if threading.current_thread() not in self._threads:
             for thread in self._threads:
                 thread.join()
+        self._coming.clear()
         self._own.clear()
 
     def _work(self) -> None:
-        while (claim := self._claim()) is not None:
+        started = time.perf_counter()
+        while (run := self._wanted.get()) is not None:
+            begun = time.perf_counter()
+            self.idle_seconds += begun - started
+            results = self._results(run.first, run.length)
             started = time.perf_counter()
-            results = self._make_run(*claim)
-            self._hand_over(claim[0], results, time.perf_counter() - started)
+            run.results.put((results, started - begun))
+            del results  # the consumer owns them alone
 
-    def _claim(self) -> tuple[int, int] | None:
-        """Return the first step of the next run and its length; None when there is nothing left to do."""
-        with self._room:
-            started = time.perf_counter()
-            while not self._closed and self._claimed < self._steps and self._is_full():
-                self._room.wait()
-            self.idle_seconds += time.perf_counter() - started
-            if self._closed or self._claimed >= self._steps:
-                return None
-            first = self._claimed
-            length = min(self._run, self._steps - first)
-            self._claimed += length
-            return first, length
+    def _results(self, first: int, length: int) -> list[Any]:
+        """Return the results of a run; up to the first that fails, which is a ``Failure``."""
+        if length > 1 and not self._closed:
+            with suppress(BaseException):
+                return list(self._make_run(first, length))
+        return self._one_by_one(first, length)
 
-    def _is_full(self) -> bool:
-        ahead = max(self._ahead, self._run * (len(self._threads) + 1))
-        return self._claimed - self._taken + self._run > ahead
-
-    def _make_run(self, first: int, length: int) -> list[Any]:
+    def _one_by_one(self, first: int, length: int) -> list[Any]:
         results: list[Any] = []
         for step in range(first, first + length):
             if self._closed:
                 break
             try:
-                results.append(self._make(step))
+                results.extend(self._make_run(step, 1))
             except BaseException as error:  # noqa: BLE001  (it is raised again, in the consumer's thread)
                 results.append(Failure(error))
                 break
         return results
-
-    def _hand_over(self, first: int, results: list[Any], seconds: float) -> None:
-        with self._changed:
-            if self._closed:
-                return
-            self._ready[first] = results
-            if results and isinstance(results[-1], Failure):
-                self._steps = self._claimed
-            each = seconds / max(len(results), 1)
-            self._run = max(1, min(_LONGEST_RUN, int(_RUN_SECONDS / max(each, 1e-9))))
-            if first == self._taken:
-                self._changed.notify_all()

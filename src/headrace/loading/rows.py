@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 from headrace.errors import LoaderError
 from headrace.kernels import gather as kernels
 from headrace.loading.columns import Column
-from headrace.loading.space import Allocate, Batch, Role
+from headrace.loading.pool import Fresh
+from headrace.loading.space import Batch, Memory, Role
 from headrace.loading.tables import Ragged, build_table
 from headrace.order.sampler import digest
 
 IdDtype: TypeAlias = Literal["int64", "int32"]
+_INT64 = np.dtype(np.int64)
 Selection: TypeAlias = "range | NDArray[np.int64] | None"
 
 
@@ -201,11 +204,17 @@ class Rows:
 
     def gather(self, indices: NDArray[np.int64], keys: NDArray[np.uint64]) -> Batch:
         """Build one minibatch; ``keys`` are not used, since nothing here is drawn."""
-        return self.gather_into(indices, keys, np.empty)
+        return self.gather_run(np.array(indices, np.int64), keys, np.array([0, indices.size]), Fresh())[0]
 
-    def gather_into(self, indices: NDArray[np.int64], keys: NDArray[np.uint64], allocate: Allocate) -> Batch:
-        """Build one minibatch in arrays that ``allocate(shape, dtype)`` gives."""
-        rows = self._rows(indices, allocate)
+    def gather_run(
+        self,
+        indices: NDArray[np.int64],
+        keys: NDArray[np.uint64],
+        bounds: NDArray[np.int64],
+        memory: Memory,
+    ) -> list[Batch]:
+        """Build several minibatches: batch b of the rows ``[bounds[b], bounds[b + 1])`` of ``indices``."""
+        rows = self._rows(indices)
         shard = np.empty(rows.size, np.int32)
         place = np.empty(rows.size, np.int64)
         wrong = kernels.locate(rows, self._starts, shard, place)
@@ -213,20 +222,36 @@ class Rows:
             raise LoaderError(
                 f"sample {rows[wrong]} is not in [0, {self._starts[-1]}), the rows of these shards."
             )
-        batch: Batch = {}
-        table = self._table
-        out = np.zeros(table.slots, np.uint64)
-        operations = self._operations(shard, place)
-        for output in table.outputs:
-            shape = output.shape(rows.size, operations)
-            array = allocate(shape, output.dtype)
-            out[output.slot] = array.__array_interface__["data"][0]
-            batch[output.name] = array
-        problem, operation, row = kernels.gather(operations, table.addresses, table.limits, shard, place, out)
+        operations = self._operations(bounds, shard, place)
+        batches, out = self._allocate(rows, bounds, operations, memory)
+        addresses, limits = self._table.addresses, self._table.limits
+        problem, operation, row = kernels.gather(operations, addresses, limits, bounds, shard, place, out)
         if problem != kernels.GOOD:
             raise self._error(problem, operation, int(rows[row]))
-        batch["sample_id"] = rows
-        return batch
+        return batches
+
+    def _allocate(
+        self,
+        rows: NDArray[np.int64],
+        bounds: NDArray[np.int64],
+        operations: NDArray[np.int64],
+        memory: Memory,
+    ) -> tuple[list[Batch], NDArray[np.uint64]]:
+        """Return the arrays of each batch, of which ``sample_id`` is written, and their addresses."""
+        sizes = np.diff(bounds).tolist()
+        out = np.zeros((len(sizes), self._table.slots), np.uint64)
+        names = [*(output.name for output in self._table.outputs), "sample_id"]
+        columns: list[list[NDArray[Any]]] = []
+        for output in self._table.outputs:
+            shapes = [output.shape(size, operations[n % len(operations)]) for n, size in enumerate(sizes)]
+            arrays, addresses = memory.allocate(shapes, output.dtype)
+            out[:, output.slot] = addresses
+            columns.append(arrays)
+        samples, _ = memory.allocate([(size,) for size in sizes], _INT64)
+        for array, first in zip(samples, bounds.tolist(), strict=False):
+            array[:] = rows[first : first + array.size]
+        batches = [dict(zip(names, arrays, strict=True)) for arrays in zip(*columns, samples, strict=True)]
+        return batches, out
 
     def will_read(self, ranges: NDArray[np.int64]) -> None:
         """Have the system read these samples ahead: int64 [ranges, 2], first and end of each.
@@ -246,25 +271,27 @@ class Rows:
             self._table.read_ahead(shard, first - start, min(end, stop) - start)
             first, shard = min(end, stop), shard + 1
 
-    def _rows(self, indices: NDArray[np.int64], allocate: Allocate) -> NDArray[np.int64]:
-        """Return the row in all shards of each index, in an array of its own."""
-        rows = allocate(indices.shape, np.dtype(np.int64))
+    def _rows(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the row in all shards of each index."""
         if self._selection is None:
-            rows[:] = indices
-            return rows
+            return indices
         if indices.size and not (indices.min() >= 0 and indices.max() < len(self._selection)):
             raise LoaderError(f"a sample is not in [0, {len(self._selection)}), the rows of this selection.")
         if isinstance(self._selection, range):
-            np.multiply(indices, self._selection.step, out=rows)
-            rows += self._selection.start
-        else:
-            np.take(self._selection, indices, out=rows, mode="clip")
-        return rows
+            return indices * self._selection.step + self._selection.start
+        return np.take(self._selection, indices, mode="clip")
 
-    def _operations(self, shard: NDArray[np.int32], place: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the table of operations; with the widths of this batch where they depend on it."""
+    def _operations(
+        self, bounds: NDArray[np.int64], shard: NDArray[np.int32], place: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the operations of all batches, or of each where widths depend on the batch."""
         if not (self._tight or self._flat):
-            return self._table.operations
+            return self._table.operations[None]
+        parts = pairwise(bounds.tolist())
+        return np.stack([self._measured(shard[first:end], place[first:end]) for first, end in parts])
+
+    def _measured(self, shard: NDArray[np.int32], place: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the operations of one batch, with its widths."""
         operations = self._table.operations.copy()
         for column in self._table.ragged:
             total, longest = self._measure(column, shard, place)

@@ -6,7 +6,8 @@ over ranks, the same resume and the same speed from one ``Loader``.
 
 A space or its epochs may offer more, and the ``Loader`` takes it where it is there:
 
-    epoch.gather_into(indices, keys, allocate)   gather in arrays of the caller's (a pool)
+    epoch.gather_run(indices, keys, bounds, memory)   several batches in one pass, in memory of the
+                         caller's: batch b is made of the samples ``[bounds[b], bounds[b + 1])``
     epoch.will_read(ranges)   int64 [ranges, 2]: samples that will be asked for soon, in read order
     space.data_fingerprint   str: the fingerprint of the data alone, without what the space makes of it
     space.parameters     Mapping[str, str]: what a state of another layout is refused by, by name
@@ -19,16 +20,29 @@ A space or its epochs may offer more, and the ``Loader`` takes it where it is th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Batch: TypeAlias = dict[str, NDArray[Any]]
-Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
-"""Gives an uninitialised C-contiguous array of a shape and dtype, as ``np.empty`` does."""
 Role: TypeAlias = Literal["inputs", "targets", "meta"]
+
+
+class Memory(Protocol):
+    """Gives room for the arrays of batches, as a pool does that uses it again."""
+
+    def allocate(
+        self, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[Any]
+    ) -> tuple[list[NDArray[Any]], list[int]]:
+        """Return uninitialised C-contiguous arrays to which nothing else refers, and their addresses.
+
+        Args:
+            shapes: The shape of each array.
+            dtype: Their dtype.
+        """
+        ...
 
 
 @runtime_checkable

@@ -31,6 +31,7 @@ class TorchConverter(Converter):
 
     def __init__(self, device: Any, pin_memory: bool | None) -> None:
         self.device = None if device is None else torch.device(device)
+        self.moves = device is not None
         wanted = self.device is not None and self.device.type not in ("cpu", "meta")
         self.pin = wanted if pin_memory is None else pin_memory
         if self.pin and not torch.accelerator.is_available():
@@ -47,8 +48,8 @@ class TorchConverter(Converter):
         return {name: _pinned(value) for name, value in batch.items()} if self.pin else batch
 
     def move(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Send tensors to the device, where one is wanted; does not wait for copies from pinned memory."""
-        if self.device is None:
+        """Send tensors to the device; does not wait for copies from pinned memory."""
+        if not self.moves:
             return batch
         return {name: self._moved(value) for name, value in batch.items()}
 

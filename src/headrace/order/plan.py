@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,7 @@ from headrace.errors import OrderError
 Last: TypeAlias = Literal["keep", "pad", "drop"]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One rank's part of one global batch."""
 
     start: int
@@ -93,9 +93,14 @@ class Plan:
     def __len__(self) -> int:
         """Return the number of steps, the same on every rank."""
         if self.cuts is not None:
-            return len(self.cuts) - 1 - int(np.searchsorted(self.cuts, self.begin))
+            return len(self.cuts) - 1 - self._first_cut
         left = max(self.size - self.begin, 0)
         return left // self.global_batch if self.last == "drop" else -(-left // self.global_batch)
+
+    @cached_property
+    def _first_cut(self) -> int:
+        """Which of the cuts the pass begins at."""
+        return 0 if self.cuts is None else int(np.searchsorted(self.cuts, self.begin))
 
     @property
     def left_out(self) -> int:
@@ -105,7 +110,7 @@ class Plan:
     def bounds(self, step: int) -> tuple[int, int]:
         """Return the first position of a step's global batch, and the one after its last."""
         if self.cuts is not None:
-            place = int(np.searchsorted(self.cuts, self.begin)) + step
+            place = self._first_cut + step
             return int(self.cuts[place]), int(self.cuts[place + 1])
         start = self.begin + step * self.global_batch
         return start, min(start + self.global_batch, self.size)

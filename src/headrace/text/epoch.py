@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headrace.kernels.windows_columns import fill_column
-from headrace.kernels.windows_fill import IGNORED, fill_rows, hide_seen
-from headrace.loading.space import Batch
+from headrace.kernels.windows_fill import IGNORED, fill_batches, hide_seen
+from headrace.loading.pool import Fresh
+from headrace.loading.space import Batch, Memory
 from headrace.text.buckets import BucketedCut
 from headrace.text.cuts import Cut
 from headrace.text.masking import Masking
@@ -24,12 +26,10 @@ LABEL_MASK = "label_mask"
 """The parallel column whose zeros take a token out of the labels."""
 LABEL_RULES = {"next": 0, "same": 1}
 _POSITION_RULES = {"segment": 0, "window": 1, "document": 2}
-_NO_ROWS = np.zeros((0, 0), np.int64)
+_SLOTS = {name: slot for slot, name in enumerate((*TOKEN_OUTPUTS, *ROW_OUTPUTS))}
+"""The place of each output among the addresses that the kernel takes; behind them is one for columns."""
 _NO_ROW = np.zeros(0, np.int64)
 _INT64, _FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
-
-Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
-"""Returns an uninitialised array of a shape and dtype, contiguous and the caller's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +62,26 @@ class WindowEpoch:
         Raises:
             TextError: A window number is outside ``[0, len(self))``.
         """
-        return self.gather_into(indices, keys, np.empty)
+        return self.gather_run(indices, keys, np.array([0, indices.size]), Fresh())[0]
 
-    def gather_into(self, indices: NDArray[np.int64], keys: NDArray[np.uint64], allocate: Allocate) -> Batch:
-        """Build one batch in arrays from ``allocate(shape, dtype)``, so that a loader can reuse memory."""
+    def gather_run(
+        self, indices: Integers, keys: NDArray[np.uint64], bounds: Integers, memory: Memory
+    ) -> list[Batch]:
+        """Build several batches: batch b of the windows ``[bounds[b], bounds[b + 1])`` of ``indices``."""
         del keys
         runs = self.cut.runs(indices)
-        batch = self._empty(indices.size, self.cut.width(indices), allocate)
-        self._fill(batch, runs)
+        parts = list(pairwise(bounds.tolist()))
+        widths = [self.cut.width(indices[first:end]) for first, end in parts]
+        batches, addresses = self._allocate(parts, widths, memory)
+        fill_batches(bounds, np.array(widths), addresses, *runs, *self._how)
+        if self._is_plain:
+            return batches
+        return [
+            self._finished(batch, runs.of_rows(*part)) for batch, part in zip(batches, parts, strict=True)
+        ]
+
+    def _finished(self, batch: Batch, runs: Runs) -> Batch:
+        """Return a batch with what is not copied from the tokens alone: masks, columns, spans."""
         if self.masking is not None:
             self.masking.apply(batch, runs)
             if not self.settings.overlap_labels:
@@ -79,6 +91,11 @@ class WindowEpoch:
         if self.spans is not None:
             batch.update(self._window_spans(runs))
         return batch
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether a batch is nothing but tokens, and what follows from their places."""
+        return self.masking is None and self.spans is None and not self.streams.tokens.columns
 
     def sample_lengths(self) -> Integers:
         """Return int64 [N], the places that each window takes in a batch, for a token budget."""
@@ -91,14 +108,9 @@ class WindowEpoch:
             return [(len(cut), cut.width(_NO_ROW)) for cut in self.cut.cuts]
         return [(len(self.cut), self.cut.width(_NO_ROW))]
 
-    def _fill(self, batch: Batch, runs: Runs) -> None:
-        wide = [batch.get(name, _NO_ROWS) for name in TOKEN_OUTPUTS]
-        narrow = [batch.get(name, _NO_ROW) for name in ROW_OUTPUTS]
-        fill_rows(*runs, *self._how, *wide, *narrow)
-
     @cached_property
     def _how(self) -> tuple[Any, ...]:
-        """What ``fill_rows`` takes that is the same for every batch."""
+        """What ``fill_batches`` takes that is the same for every batch."""
         settings, streams = self.settings, self.streams
         return (
             not settings.overlap_labels,
@@ -109,17 +121,30 @@ class WindowEpoch:
             self.pad_id,
             LABEL_RULES[settings.labels],
             _POSITION_RULES[settings.positions],
+            np.empty(0, settings.mask_dtype),
         )
 
-    def _empty(self, rows: int, width: int, allocate: Allocate) -> Batch:
-        """Return arrays for all outputs, not yet filled."""
-        narrow, wide = (rows,), (rows, width)
-        return {name: allocate(narrow if is_row else wide, dtype) for name, is_row, dtype in self._outputs}
+    def _allocate(
+        self, parts: list[tuple[int, int]], widths: list[int], memory: Memory
+    ) -> tuple[list[Batch], NDArray[np.uint64]]:
+        """Return the arrays of each batch, not yet filled, and their addresses."""
+        narrow = [(end - first,) for first, end in parts]
+        wide = [(end - first, width) for (first, end), width in zip(parts, widths, strict=True)]
+        addresses = np.zeros((len(parts), len(_SLOTS) + 1), np.uint64)
+        columns: list[list[NDArray[Any]]] = []
+        for _, is_row, dtype, slot in self._outputs:
+            arrays, addresses[:, slot] = memory.allocate(narrow if is_row else wide, dtype)
+            columns.append(arrays)
+        names = self.settings.outputs
+        return [dict(zip(names, arrays, strict=True)) for arrays in zip(*columns, strict=True)], addresses
 
     @cached_property
-    def _outputs(self) -> list[tuple[str, bool, np.dtype[Any]]]:
-        """Name of each output, whether it has one value a row, and its dtype."""
-        return [(name, name in ROW_OUTPUTS, self._dtype(name)) for name in self.settings.outputs]
+    def _outputs(self) -> list[tuple[str, bool, np.dtype[Any], int]]:
+        """Name of each output, whether it has one value a row, its dtype, and its place in the addresses."""
+        return [
+            (name, name in ROW_OUTPUTS, self._dtype(name), _SLOTS.get(name, len(_SLOTS)))
+            for name in self.settings.outputs
+        ]
 
     def _dtype(self, name: str) -> np.dtype[Any]:
         if name == "attention_mask":

@@ -23,3 +23,14 @@ class Runs(NamedTuple):
     """int64 [R], the document of each run's first token."""
     seen: Integers
     """int64 [B], leading tokens of each row that an earlier row of its stream holds."""
+
+    def of_rows(self, first: int, end: int) -> Runs:
+        """Return the runs of the rows ``first`` to ``end - 1`` alone."""
+        begin, last = self.row_runs[first], self.row_runs[end]
+        return Runs(
+            self.row_runs[first : end + 1] - begin,
+            self.position[begin:last],
+            self.size[begin:last],
+            self.document[begin:last],
+            self.seen[first:end],
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 from headrace.errors import CorpusError
 from headrace.fit.vocabulary import Vocabulary
 from headrace.kernels.skipgram import draw_windows, fill_batch
-from headrace.loading.space import Allocate, Batch
+from headrace.loading.pool import Fresh
+from headrace.loading.space import Batch, Memory
 from headrace.word2vec.noise import Noise
 from headrace.word2vec.settings import Settings
 
 _INT64 = np.dtype(np.int64)
+_WIDE = ("contexts_negatives", "masks", "labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +57,22 @@ class Epoch:
         Raises:
             CorpusError: Every word is a context of one centre, and ``exhausted`` is ``"error"``.
         """
-        return self.gather_into(indices, keys, np.empty)
+        return self._gather(indices, keys, Fresh())
 
-    def gather_into(self, indices: NDArray[np.int64], keys: NDArray[np.uint64], allocate: Allocate) -> Batch:
-        """Build one minibatch, as ``gather`` does, in arrays that ``allocate`` gives."""
+    def gather_run(
+        self,
+        indices: NDArray[np.int64],
+        keys: NDArray[np.uint64],
+        bounds: NDArray[np.int64],
+        memory: Memory,
+    ) -> list[Batch]:
+        """Build several minibatches: batch b of the centres ``[bounds[b], bounds[b + 1])`` of ``indices``."""
+        return [self._gather(indices[a:b], keys[a:b], memory) for a, b in pairwise(bounds.tolist())]
+
+    def _gather(self, indices: NDArray[np.int64], keys: NDArray[np.uint64], memory: Memory) -> Batch:
         settings, noise = self.settings, self.noise
         reach, most = draw_windows(self.kept, indices, keys, self.key, settings.window)
-        batch = _empty_batch(len(indices), self._width(most), allocate)
+        batch = _empty_batch(len(indices), self._width(most), memory)
         wrong = fill_batch(
             self.kept,
             indices,
@@ -92,7 +104,8 @@ class Epoch:
         )
 
 
-def _empty_batch(rows: int, width: int, allocate: Allocate) -> Batch:
+def _empty_batch(rows: int, width: int, memory: Memory) -> Batch:
     """Return the four arrays, not yet written, in the order of ``load_data_ptb``'s tuple."""
-    columns = {"centers": 1, "contexts_negatives": width, "masks": width, "labels": width}
-    return {name: allocate((rows, size), _INT64) for name, size in columns.items()}
+    (centers,), _ = memory.allocate([(rows, 1)], _INT64)
+    wide, _ = memory.allocate([(rows, width)] * len(_WIDE), _INT64)
+    return {"centers": centers, **dict(zip(_WIDE, wide, strict=True))}
