@@ -3,8 +3,9 @@
     python benchmarks/all.py            about an hour on two quiet cores
     python benchmarks/all.py --quick    small sizes, one run each: whether everything runs, not how fast
 
-What they print also goes to ``benchmarks/work/<name>.txt``. Those that read books or the Penn Treebank need the
-folder ``--data``, and are left out, and said so, where it is not there. Ends with 1 when one of them fails.
+What they print also goes to ``benchmarks/work/<name>.txt``. Those that read books or the Penn Treebank need
+the folder ``--data``; where it is not there they are left out, which is said. Ends with 1 when one of them
+fails.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ HELPERS = {"all", "ad_logs", "measure"}
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One script, with its arguments for a whole and for a quick run; ``{data}`` is the folder of real data."""
+    """One script, with its arguments for a whole and for a quick run; in them ``{data}`` is the real data."""
 
     script: str
     whole: str
