@@ -81,7 +81,9 @@ def test_class_labels(built: Any) -> None:
     assert train["y_mask"].tolist() == [True] * 4 + [False]
     assert train["y"].dtype == np.int64
     assert (test["y"].tolist(), test["y_mask"].tolist()) == ([1, 0], [True, False])
+    assert learned.manifest.details["rows_without_class"] == {"y": {"test": 1}}
     given = built(rows, **options, labels={"y": {"kind": "class", "values": ["Z", "9", "10"]}})
+    assert given.manifest.details["rows_without_class"] == {"y": {"train": 1, "test": 1}}
     assert batch_of(given)["y"].tolist() == [2, 1, 0, 0, 0]
     assert batch_of(given)["y_mask"].tolist() == [True, True, False, True, False]
 

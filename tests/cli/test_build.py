@@ -125,3 +125,15 @@ def test_ids_written_in_two_ways_are_counted(tmp_path: Path, run: Run) -> None:
     assert "vocabulary ad: 1 value in two ways" in done.stdout
     machine = json.loads(run("build", tmp_path / "s.toml", "--out", tmp_path / "store", "--json").stdout)
     assert machine["number_twins"] == {"user": 2, "ad": 1}
+
+
+def test_rows_whose_class_is_none_are_counted(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "rows.csv").write_text("user,y\n1,a\n2,b\n3,c\n4,\n")
+    (tmp_path / "s.toml").write_text(
+        'name = "s"\nsource.files = "rows.csv"\nfeatures.user.kind = "categorical"\n'
+        'labels.y = { kind = "class", values = ["a", "z"] }\n'
+    )
+    done = run("build", tmp_path / "s.toml", "--out", tmp_path / "store")
+    assert "label y: 2 rows of train with a value that is no class" in done.stdout
+    machine = json.loads(run("build", tmp_path / "s.toml", "--out", tmp_path / "store", "--json").stdout)
+    assert machine["rows_without_class"] == {"y": {"train": 2}}

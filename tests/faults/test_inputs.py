@@ -153,10 +153,19 @@ def test_two_thousand_small_files(tmp_path: Path) -> None:
 def test_one_line_of_50_megabytes(tmp_path: Path) -> None:
     long = {"word": "x" * 50_000_000, "number": 1}
     (tmp_path / "a.jsonl").write_text(log_lines(3) + json.dumps(long) + "\n" + log_lines(3))
-    splits = hr.build(plain(str(tmp_path / "a.jsonl"), "jsonl"), out=tmp_path / "store")
+    splits = hr.build(plain(str(tmp_path / "a.jsonl"), "jsonl"), out=tmp_path / "store", memory="1GiB")
     assert splits.num_rows["train"] == 7
     (row,) = [row for row in splits["train"].to_list() if row["number"] == 1 and row["word"] not in (3, 4, 5)]
     assert splits.vocabularies["word"].decode([row["word"]]) == ["x" * 50_000_000]
+
+
+def test_a_line_that_the_memory_does_not_hold(tmp_path: Path) -> None:
+    long = {"word": "x" * 7_000_000, "number": 1}
+    (tmp_path / "a.jsonl").write_text(log_lines(3) + json.dumps(long) + "\n" + log_lines(3))
+    spec = plain(str(tmp_path / "a.jsonl"), "jsonl")
+    with pytest.raises(SourceError, match=r"a\.jsonl:4 .* more than 5,592,405 bytes, .* give more memory"):
+        hr.build(spec, out=tmp_path / "store", memory="64MiB")
+    assert hr.build(spec, out=tmp_path / "store", memory="256MiB").num_rows["train"] == 7
 
 
 def test_three_of_twenty_thousand_columns(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def read(lines: list[bytes]) -> tuple[list[list[Any]], list[bool]]:
     data = b"\n".join(lines)
     sizes = np.array([len(line) for line in lines], np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]]).astype(np.int64)
-    arrays, plain = PlainJson(COLUMNS).read(data, starts, starts + sizes)
+    arrays, plain, _ = PlainJson(COLUMNS).read(data, starts, starts + sizes)
     for array in arrays:
         array.validate(full=True)
     rows = [list(row) for row in zip(*(as_texts(array) for array in arrays), strict=True)]

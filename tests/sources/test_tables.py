@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -415,3 +416,18 @@ def test_a_flipped_byte_never_crashes(way: str, tmp_path: Path) -> None:
             assert sum(len(reader.parse(block)) for block in reader.blocks()) <= 3
         except SourceError:
             continue
+
+
+@pytest.mark.parametrize("elements", ["dictionary", "run ends", "view", "fixed"])
+def test_elements_of_lists_in_any_encoding(read: Callable[..., Any], elements: str) -> None:
+    values = pa.array(["a", "bb", None, "a", "cc"])
+    encoded = {
+        "dictionary": values.dictionary_encode(),
+        "run ends": pc.run_end_encode(values),
+        "view": values.cast(pa.string_view()),
+        "fixed": pa.array(["aa", "bb", None, "aa", "cc"], pa.binary(2)),
+    }[elements]
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 2, 5], pa.int32()), encoded)
+    found = read(arrow(pa.table({"l": lists, "rest": [1, 2, 3]})), [Column("l", "texts")], format="arrow")
+    texts = ["aa" if value == "a" and elements == "fixed" else value for value in values.to_pylist()]
+    assert found.columns["l"] == [texts[:2], [], texts[2:]]

@@ -27,6 +27,7 @@ from headrace.building.settings import Progress, Settings, machine_memory, no_pr
 from headrace.building.staleness import SourceEntry, describe_files, reasons_to_build, store_fingerprint
 from headrace.building.tables import save_tables
 from headrace.building.twins import number_twins
+from headrace.building.unclassed import rows_without_class
 from headrace.building.writing import write_shards
 from headrace.dataset.fitted import fitted_details, fitted_files, save_fitted
 from headrace.dataset.layout import WORK, safe_name, vocabulary_file
@@ -211,6 +212,7 @@ class _Build:
             "sources": self.sources,
             "rows": asdict(accounting),
             "number_twins": twins.result(),
+            "rows_without_class": rows_without_class(rowset, fitted),
             "tables": {
                 name: {"read": len(table.part) + len(table.part.bad), "quarantined": len(table.bad)}
                 for name, table in self.tables.items()

@@ -20,6 +20,7 @@ from headrace.building.settings import Progress, no_progress
 from headrace.building.staleness import describe_files, store_fingerprint
 from headrace.building.tables import load_tables, save_tables
 from headrace.building.twins import number_twins
+from headrace.building.unclassed import rows_without_class
 from headrace.building.writing import write_shards
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.fitted import fitted_details, fitted_files, save_fitted
@@ -121,6 +122,7 @@ def encode(
             "sources": sources,
             "rows": asdict(accounting),
             "number_twins": number_twins(rowset),
+            "rows_without_class": rows_without_class(rowset, fitted),
             "fitted": fitted_details(fitted),
         }
         shards = {name: tuple(entries) for name, entries in splits.items()}

@@ -21,6 +21,7 @@ import pyarrow as pa
 from headrace import disk
 from headrace.arrays import numbers_of
 from headrace.building.plan import ParsePlan
+from headrace.building.seal import is_sealed, seal
 from headrace.building.settings import Settings
 from headrace.engine.local import run_in_order
 from headrace.errors import BuildError, SourceError
@@ -28,6 +29,7 @@ from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.part import Part, PartReader, open_part, save_part
 from headrace.parse.readings import Ids, Reading, key_of
 from headrace.sources import BadRow, Block, Reader, SourceFile
+from headrace.sources.cutter import LONGEST_RECORD
 
 _MARKER = "parsed.json"
 _EARLY_ROWS = 100_000
@@ -89,11 +91,13 @@ def parse_source(
             for block in blocks:
                 parser.add(reader.parse(block))
             save_part(parser.part(), path)
+            seal(path)
         return path, number, sum(block.nbytes for block in blocks)
 
     absent = _AbsentColumns(plan, reader, required)
     done = 0
-    blocks = reader.blocks(settings.block_bytes, files)
+    longest = min(settings.longest_record, LONGEST_RECORD)
+    blocks = reader.blocks(settings.block_bytes, files, longest)
     try:
         for path, _, size in run_in_order(finish, enumerate(_grouped(blocks, part_bytes)), settings.threads):
             paths.append(path)
@@ -165,7 +169,9 @@ class _Claim:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Return whether a part can be opened: a power cut may have torn what a kill cannot."""
+    """Return whether a part can be opened, and no power cut took bytes of it."""
+    if not is_sealed(folder):
+        return False
     try:
         open_part(folder)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):

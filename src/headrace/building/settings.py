@@ -17,6 +17,10 @@ _SMALLEST_PART = 1 << 20
 _MEMORY_PER_PART_BYTE = 12
 """Anonymous bytes that one thread needs for each raw byte of a part: blocks, columns, dictionaries."""
 _ARRAYS_IN_MEMORY = 32
+_PROGRAM = 80 << 20
+"""Anonymous bytes of the process without data: Python, the libraries, machine code; measured on Linux."""
+_LEAST_SHARE = 4
+"""Where so little is given that the program takes most of it, data may take a quarter of it."""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B?|B)?", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -33,19 +37,29 @@ class Settings:
     """Speed and memory."""
 
     memory: int = field(default_factory=lambda: machine_memory() // 4)
-    """Bytes of anonymous memory that the build keeps under."""
+    """Bytes of anonymous memory that the build keeps under, the program itself included."""
     threads: int = field(default_factory=default_threads)
     progress: Progress = no_progress
 
     @property
+    def data_memory(self) -> int:
+        """Bytes that are left for data, beside the program itself."""
+        return max(self.memory - _PROGRAM, self.memory // _LEAST_SHARE)
+
+    @property
     def part_bytes(self) -> int:
         """Raw bytes of one part."""
-        share = self.memory // (_MEMORY_PER_PART_BYTE * (self.threads + 1))
+        share = self.data_memory // (_MEMORY_PER_PART_BYTE * (self.threads + 1))
         return max(_SMALLEST_PART, min(_LARGEST_PART, share))
 
     def scratch(self, folder: Path) -> Scratch:
         """Return where arrays lie that are large beside the memory."""
-        return Scratch(folder, self.memory // _ARRAYS_IN_MEMORY)
+        return Scratch(folder, self.data_memory // _ARRAYS_IN_MEMORY)
+
+    @property
+    def longest_record(self) -> int:
+        """Raw bytes of the longest row that is read: alone it is a part of one thread."""
+        return self.memory // _MEMORY_PER_PART_BYTE
 
     @property
     def block_bytes(self) -> int:

@@ -31,6 +31,8 @@ class BuildSummary:
     """By name: ``size`` (of its embedding table), ``values``, ``seen`` in train, ``unknown`` of these."""
     number_twins: Mapping[str, int]
     """By vocabulary: values that stand as ``1001`` and as ``1001.0``, which are two ids."""
+    rows_without_class: Mapping[str, Mapping[str, int]]
+    """By class label and split: rows whose value is none of the classes, so that the label is masked."""
     quarantine: Mapping[str, Any] | None
     """The folder, and the ``first`` bad row; None where there is none."""
     seconds: float
@@ -59,6 +61,7 @@ def summarize(
         rows=splits.accounting,
         vocabularies={name: _vocabulary(one) for name, one in splits.vocabularies.items()},
         number_twins=splits.manifest.details.get("number_twins", {}),
+        rows_without_class=splits.manifest.details.get("rows_without_class", {}),
         quarantine=_quarantine(splits),
         seconds=seconds,
         rows_per_second=splits.accounting["read"] / seconds if built and seconds > 0 else 0.0,
@@ -107,6 +110,7 @@ def build_lines(summary: BuildSummary) -> Iterator[str]:
         yield f"{summary.store}: up to date, nothing was built"
     yield from account_lines(summary.rows)
     yield from _quarantine_lines(summary)
+    yield from _class_lines(summary)
     yield from _vocabulary_lines(summary)
     yield from _twin_lines(summary)
 
@@ -149,4 +153,13 @@ def _twin_lines(summary: BuildSummary) -> Iterator[str]:
         yield (
             f"vocabulary {name}: {counted(count, 'value')} in two ways, as 1001 and 1001.0, "
             "which are two ids. Write them in one way where they mean the same."
+        )
+
+
+def _class_lines(summary: BuildSummary) -> Iterator[str]:
+    for name, splits in summary.rows_without_class.items():
+        counts = ", ".join(f"{counted(count, 'row')} of {split}" for split, count in splits.items())
+        yield (
+            f"label {name}: {counts} with a value that is no class; the label is masked there. "
+            "Add the value to values = [...] where it was forgotten."
         )

@@ -49,7 +49,7 @@ class Converter:
 
     def _lists(self, array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
         values = elements_of(array)
-        converted, bad = self._pairs(values) if self.column.kind == "pairs" else self._scalars(values)
+        converted, bad = self._pairs(values) if self.column.kind == "pairs" else self._scalars(plain(values))
         offsets = array.offsets.to_numpy()
         rows = {
             int(np.searchsorted(offsets - offsets[0], i, side="right")) - 1: why for i, why in bad.items()

@@ -18,7 +18,8 @@ LONGEST_QUOTED = 1 << 24
 """A record that is still inside quotes after 16 MiB, line ends among them, has a quote without a partner."""
 MOST_ROWS = 1 << 17
 """Records in one block at most."""
-_LONGEST_RECORD = (1 << 31) - (1 << 20)
+LONGEST_RECORD = (1 << 31) - (1 << 20)
+"""Bytes of the longest record that can be read: places in a block are int32."""
 _LONGEST_MARK = 4
 _SLACK = 8
 """A block may be an eighth larger than asked for, where that spares a copy."""
@@ -92,8 +93,14 @@ class TextStream:
         self._pending = self._pending[end:]
         return raw
 
-    def blocks(self, block_bytes: int, names: tuple[str, ...] = ()) -> Iterator[TextBlock]:
-        """Yield the remaining records in blocks of about ``block_bytes``; at least one record each."""
+    def blocks(
+        self, block_bytes: int, names: tuple[str, ...] = (), longest: int = LONGEST_RECORD
+    ) -> Iterator[TextBlock]:
+        """Yield the remaining records in blocks of about ``block_bytes``; at least one record each.
+
+        Raises:
+            SourceError: A record has more than ``longest`` bytes.
+        """
         wanted = block_bytes
         while True:
             self._fill(wanted)
@@ -103,8 +110,7 @@ class TextStream:
             data = pending if near else pending[:wanted]
             records = self.syntax.scan(data, last)
             if not records.consumed and not last:
-                wanted *= 2
-                self._check_length(wanted)
+                wanted = self._more_than(len(data), longest)
                 continue
             wanted = block_bytes
             self._pending = pending[records.consumed :]
@@ -112,12 +118,15 @@ class TextStream:
             if last:
                 return
 
-    def _check_length(self, wanted: int) -> None:
-        if wanted > _LONGEST_RECORD:
+    def _more_than(self, size: int, longest: int) -> int:
+        """Return how many bytes to look at where a record does not end within ``size``."""
+        if size > longest:
             raise SourceError(
-                f"{self.file.name}:{self._line} (byte {self._byte}): a record of more than 2 GiB. "
+                f"{self.file.name}:{self._line} (byte {self._byte}): a row of more than {longest:,} bytes, "
+                "for which there is no memory. Mend the row, or give more memory. "
                 "Is this file really of the declared format?"
             )
+        return min(2 * size + 1, longest + 1)
 
     def _cut(self, data: bytes, records: Records, names: tuple[str, ...], last: bool) -> Iterator[TextBlock]:
         if last and self._cut_off:

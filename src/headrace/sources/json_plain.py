@@ -60,7 +60,7 @@ class PlainJson:
 
     def read(
         self, data: bytes | memoryview, starts: NDArray[Any], ends: NDArray[Any]
-    ) -> tuple[list[pa.Array], NDArray[np.bool_]]:
+    ) -> tuple[list[pa.Array], NDArray[np.bool_], Found]:
         """Read rows that are valid UTF-8.
 
         Args:
@@ -69,15 +69,9 @@ class PlainJson:
             ends: Where each row ends, [n].
 
         Returns:
-            An array for each column, with the plain rows only; and bool [n], which they are.
+            An array for each column, with the plain rows only; bool [n], which they are; and where the
+            values of ``spans`` stand in the plain rows, [spans, plain rows].
         """
-        arrays, plain, _ = self.read_with_spans(data, starts, ends)
-        return arrays, plain
-
-    def read_with_spans(
-        self, data: bytes | memoryview, starts: NDArray[Any], ends: NDArray[Any]
-    ) -> tuple[list[pa.Array], NDArray[np.bool_], Found]:
-        """Read rows, and tell where the values of ``spans`` stand in the plain ones: [spans, plain rows]."""
         view = np.frombuffer(data, np.uint8)
         scalars, lists, borders, known, plain = self._run(view, starts, ends)
         scalars.tags[:, ~plain] = kernel.NULL

@@ -21,7 +21,7 @@ from headrace.kernels.lines import (
     UNCLOSED_QUOTE,
 )
 from headrace.sources.batch import BadRow, Batch, Block, Column, TableBlock, TextBlock
-from headrace.sources.cutter import Syntax, TextStream
+from headrace.sources.cutter import LONGEST_RECORD, Syntax, TextStream
 from headrace.sources.delimited import DelimitedParser, read_header
 from headrace.sources.files import SourceFile, find_files
 from headrace.sources.json_exact import BadValue, names_in, parse_line
@@ -137,22 +137,28 @@ class Reader:
                 continue
         return list(names)
 
-    def blocks(self, block_bytes: int = BLOCK_BYTES, files: Collection[int] | None = None) -> Iterator[Block]:
+    def blocks(
+        self,
+        block_bytes: int = BLOCK_BYTES,
+        files: Collection[int] | None = None,
+        longest: int = LONGEST_RECORD,
+    ) -> Iterator[Block]:
         """Yield the records in order, whole ones only.
 
         Args:
             block_bytes: About how many bytes a block shall have; results do not depend on it.
             files: Numbers of the files to read; None is all.
+            longest: Most bytes that a record of a text format may have.
 
         Raises:
-            SourceError: A file is damaged, has vanished or changes while it is read.
+            SourceError: A file is damaged, has vanished or changes while it is read; a record is too long.
         """
         for number in range(len(self.files)):
             if files is None or number in files:
-                yield from self._file_blocks(number, block_bytes)
+                yield from self._file_blocks(number, block_bytes, longest)
                 self.files[number].check_unchanged()
 
-    def _file_blocks(self, number: int, block_bytes: int) -> Iterator[Block]:
+    def _file_blocks(self, number: int, block_bytes: int, longest: int) -> Iterator[Block]:
         if self.format in ("parquet", "arrow"):
             table = self._table_file(number)
             self._check_names(number, table.schema())
@@ -163,7 +169,7 @@ class Reader:
         if self.format in _DELIMITERS:
             names = self._header(stream)
             self._check_names(number, names)
-        yield from stream.blocks(block_bytes, names)
+        yield from stream.blocks(block_bytes, names, longest)
 
     def _check_names(self, number: int, names: pa.Schema | tuple[str, ...]) -> None:
         for column in self.columns:
