@@ -178,6 +178,15 @@ CONTENDERS = [
         id_dtypes=BOTH,
     ),
     Contender(
+        "DataLoader over NumPy records",
+        "torch",
+        "torch_loaders:numpy_rows",
+        {"collate": "records"},
+        tried=_workers(0, 1),
+        rows=400_000,
+        id_dtypes=BOTH,
+    ),
+    Contender(
         "DataLoader over Python lists",
         "torch",
         "torch_loaders:list_rows",
@@ -203,6 +212,13 @@ CONTENDERS = [
             {"workers": 0, "threads": 2, "ahead": 8192},
             {"workers": 0, "threads": 16, "ahead": 8192},
         ),
+    ),
+    Contender(
+        "Grain, NumPy records",
+        "grain",
+        "grain_rows:row_by_row",
+        {"stack": "records"},
+        tried=(*_workers(0, 1), {"workers": 0, "threads": 2, "ahead": 8192}),
     ),
     Contender(
         "Grain, gather of batched indices",

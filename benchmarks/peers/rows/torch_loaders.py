@@ -15,13 +15,16 @@ from peers.rows.layout import (
     BATCH,
     LENGTH,
     NAMES,
+    RECORD,
     SCALARS,
     Batch,
     Batches,
+    batch_of_records,
     column,
     count,
     gather,
     padded_columns,
+    records,
     tensors,
 )
 
@@ -85,6 +88,29 @@ class NumpyRows(Dataset[dict[str, Any]]):
         return row
 
 
+class Records(Dataset[np.void]):
+    """Rows in memory, each one NumPy record, padded already."""
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        self.records = records(folder, count(folder, rows))
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, index: int) -> np.void:
+        return self.records[index]  # type: ignore[no-any-return]
+
+
+class StackRecords:
+    """Puts records together, and takes the columns out of all of them at once."""
+
+    def __init__(self, id_dtype: str) -> None:
+        self.id_dtype = id_dtype
+
+    def __call__(self, rows: list[np.void]) -> Batch:
+        return batch_of_records(np.array(rows, RECORD), self.id_dtype)
+
+
 class Stack:
     """Puts rows of NumPy values together, one array for each column."""
 
@@ -119,9 +145,10 @@ def numpy_rows(
     prefetch: int = 2,
     collate: str = "stack",
 ) -> Batches:
-    """Rows of NumPy values, put together by torch or by one ``np.array`` for each column."""
-    together = Stack(id_dtype) if collate == "stack" else DefaultThenWiden(id_dtype)
-    dataset = NumpyRows(folder, id_dtype, rows)
+    """Rows of NumPy values, put together by torch or by one ``np.array`` a column; or NumPy records."""
+    ways: dict[str, Any] = {"stack": Stack, "default": DefaultThenWiden, "records": StackRecords}
+    together = ways[collate](id_dtype)
+    dataset = Records(folder, rows) if collate == "records" else NumpyRows(folder, id_dtype, rows)
     yield from DataLoader(dataset, BATCH, shuffle=True, collate_fn=together, **options(workers, prefetch))
 
 
