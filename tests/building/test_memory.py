@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from headrace.building.settings import Settings
+
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "memory.py"
 SIZE, IDS = 300_000_000, 1_200_000
 MEMORY = 128 << 20
@@ -43,7 +45,8 @@ def test_memory_is_bounded_by_what_is_given_and_not_by_the_data(memory: ModuleTy
     assert IDS // 4 < items <= IDS // 4 + 3
     assert counted == rows
     assert (tmp_path / "ids.jsonl").stat().st_size >= SIZE
-    assert peak - base < MEMORY, f"{peak >> 20} MiB, of which {base >> 20} MiB without data"
+    allowed = max(MEMORY, base + Settings(memory=MEMORY).data_memory)  # other libraries may take more
+    assert peak < allowed, f"{peak >> 20} MiB, of which {base >> 20} MiB without data"
     (tmp_path / "ids.jsonl").unlink()
 
 

@@ -1,4 +1,4 @@
-"""The order of a vocabulary, in memory and by a sort that spills, against plain Python."""
+"""The order of a vocabulary, in memory and in files, against plain Python."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.fit.counting import ValueCounts
-from headrace.fit.ranking import rank_in_memory, rank_on_disk
+from headrace.fit.ranking import rank
 from headrace.fit.rules import Rules
 from headrace.fit.vocabulary import Vocabulary
+from headrace.kernels.ranking import BLOCK
 from headrace.scratch import IN_MEMORY, Scratch
 
 
@@ -21,19 +22,31 @@ from headrace.scratch import IN_MEMORY, Scratch
     counted=st.dictionaries(
         st.text("ab\0é漢", max_size=4) | st.integers(0, 99).map(str), st.integers(1, 4), max_size=30
     ),
+    start=st.sampled_from(["", "user_", "longer than a head "]),
     min_count=st.integers(1, 3),
     max_size=st.integers(0, 12) | st.none(),
 )
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_both_sorts_give_the_order_of_the_definition(
-    tmp_path: Path, counted: dict[str, int], min_count: int, max_size: int | None
+def test_the_order_is_that_of_the_definition(
+    tmp_path: Path, counted: dict[str, int], start: str, min_count: int, max_size: int | None
 ) -> None:
+    counted = {start + value: count for value, count in counted.items()}
     values, counts = pa.array(list(counted), pa.large_string()), np.array(list(counted.values()), np.int64)
     rules = Rules(min_count, max_size)
     ranked = sorted(range(len(counted)), key=lambda i: (-counts[i], values[i].as_py().encode()))
     expected = [place for place in ranked if counts[place] >= min_count][:max_size]
-    assert rank_in_memory(values, counts, rules).tolist() == expected
-    assert rank_on_disk(values, counts, rules, IN_MEMORY, tmp_path).tolist() == expected
+    for scratch in (IN_MEMORY, Scratch(tmp_path, 16)):
+        assert rank(values, counts, rules, scratch).tolist() == expected
+
+
+@pytest.mark.parametrize("size", [BLOCK - 1, BLOCK + 1, 3 * BLOCK + 7])
+def test_more_values_than_a_block(size: int, tmp_path: Path) -> None:
+    texts = [f"{i * 7919 % size:x} and so on" if i % 3 else f"{i:012}" for i in range(size)]
+    texts = list(dict.fromkeys(texts))
+    counts = np.arange(len(texts), dtype=np.int64) * 31 % 5
+    expected = sorted(np.flatnonzero(counts >= 1).tolist(), key=lambda i: (-counts[i], texts[i]))
+    values = pa.array(texts, pa.large_string())
+    assert rank(values, counts, Rules(), Scratch(tmp_path, 1 << 16)).tolist() == expected
 
 
 def test_a_vocabulary_made_in_files_is_the_one_made_in_memory(tmp_path: Path) -> None:

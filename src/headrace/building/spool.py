@@ -68,7 +68,9 @@ class _Column:
         self._size = 0
         self._validity = _Validity()
         self._offsets = _Offsets(path.with_name(f"{path.name}.offsets")) if _has_offsets(kind) else None
-        self._child = _Column(kind.value_type, path.with_name(f"{path.name}.child")) if _is_list(kind) else None
+        self._child = (
+            _Column(kind.value_type, path.with_name(f"{path.name}.child")) if _is_list(kind) else None
+        )
         self._file = None if self._child is not None else path.open("wb")
 
     def append(self, array: pa.Array) -> None:

@@ -81,7 +81,7 @@ def write_shards(
 ) -> dict[str, list[FileEntry]]:
     """Write the shards that are not there yet; return every split's shards in row order."""
     plans = plan_shards(rowset, fitted, labels=labels)
-    piece_bytes = settings.memory // (_PIECES_IN_MEMORY * settings.threads)
+    piece_bytes = settings.data_memory // (_PIECES_IN_MEMORY * settings.threads)
     piece_rows = max(_SAMPLE_ROWS, min(_MOST_PIECE_ROWS, piece_bytes // _mean_row_bytes(plans)))
 
     def finish(plan: ShardPlan) -> FileEntry:
