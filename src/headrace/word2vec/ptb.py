@@ -109,7 +109,8 @@ class Batches:
         self._batch_size = batch_size
         self._seed = seed
         self._under_way: Loader | None = None
-        self._next = self._loader(0)
+        self._epoch = 0
+        self._next: Loader | None = None
 
     def _loader(self, epoch: int) -> Loader:
         return Loader(
@@ -124,12 +125,18 @@ class Batches:
         )
 
     def __len__(self) -> int:
-        return len(self._next if self._under_way is None else self._under_way)
+        return len(self._following() if self._under_way is None else self._under_way)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        loader = self._under_way = self._next
-        self._next = self._loader(loader.epoch + 1)
+        loader = self._under_way = self._following()
+        self._epoch, self._next = self._epoch + 1, None
         return self._batches(loader)
+
+    def _following(self) -> Loader:
+        """Return the loader of the next epoch, whose tokens are drawn when they are first asked for."""
+        if self._next is None:
+            self._next = self._loader(self._epoch)
+        return self._next
 
     def _batches(self, loader: Loader) -> Iterator[tuple[Any, ...]]:
         try:

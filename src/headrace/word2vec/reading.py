@@ -13,6 +13,7 @@ from headrace.arrays import large_strings, list_borders
 from headrace.errors import SourceError
 from headrace.fit.rules import Rules
 from headrace.fit.vocabulary import Vocabulary
+from headrace.kernels.skipgram import count_tokens
 from headrace.parse.interner import Interner
 from headrace.sources.encodings import Transcoder, is_utf8, utf8_mark_length
 from headrace.sources.files import SourceFile, find_files
@@ -27,8 +28,8 @@ OWN_UNKNOWN = "<unk>"
 
 _NEWLINE = ord("\n")
 _LARGEST_SPACE = ord(" ")
-_BLOCK_BYTES = 1 << 18
-_MAPPED_IDS = 1 << 22
+_BLOCK_BYTES = 1 << 17
+_MAPPED_IDS = 1 << 18
 
 
 def read_sentences(files: Files, encoding: str = "utf-8") -> pa.LargeListArray:
@@ -167,8 +168,7 @@ def _coded(
 
 def _counts(codes: NDArray[np.uint32], size: int) -> NDArray[np.int64]:
     counts = np.zeros(size, np.int64)
-    for begin in range(0, len(codes), _MAPPED_IDS):
-        counts += np.bincount(codes[begin : begin + _MAPPED_IDS], minlength=size)
+    count_tokens(codes, counts)
     return counts
 
 
