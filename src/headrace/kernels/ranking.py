@@ -131,6 +131,20 @@ def _merge(  # type: ignore[no-untyped-def]
         to_counts[to], to_heads[to], to_places[to] = counts[take], heads[take], places[take]
 
 
+@inline
+def _merge_neighbours(  # type: ignore[no-untyped-def]
+    counts, heads, places, width, to_counts, to_heads, to_places, data, begins, ends, skip
+):
+    """Merge sorted runs of ``width`` entries two by two into the other arrays."""
+    size = len(counts)
+    for start in range(0, size, 2 * width):
+        middle, end = min(start + width, size), min(start + 2 * width, size)
+        _merge(
+            counts, heads, places, start, middle, end,
+            to_counts, to_heads, to_places, data, begins, ends, skip,
+        )  # fmt: skip
+
+
 @kernel
 def sort_block(counts, heads, places, to_counts, to_heads, to_places, data, begins, ends, skip):  # type: ignore[no-untyped-def]
     """Sort all entries; the other arrays are work space. The sorted ones are in the first arrays."""
@@ -139,12 +153,9 @@ def sort_block(counts, heads, places, to_counts, to_heads, to_places, data, begi
         _sort_run(counts, heads, places, start, min(start + _RUN, size), data, begins, ends, skip)
     width = np.int64(_RUN)
     while width < size:
-        for start in range(0, size, 2 * width):
-            middle, end = min(start + width, size), min(start + 2 * width, size)
-            _merge(
-                counts, heads, places, start, middle, end,
-                to_counts, to_heads, to_places, data, begins, ends, skip,
-            )  # fmt: skip
+        _merge_neighbours(
+            counts, heads, places, width, to_counts, to_heads, to_places, data, begins, ends, skip
+        )
         for at in range(size):
             counts[at], heads[at], places[at] = to_counts[at], to_heads[at], to_places[at]
         width *= 2
@@ -153,10 +164,4 @@ def sort_block(counts, heads, places, to_counts, to_heads, to_places, data, begi
 @kernel
 def merge_blocks(counts, heads, places, width, to_counts, to_heads, to_places, data, begins, ends, skip):  # type: ignore[no-untyped-def]
     """Merge sorted blocks of ``width`` entries two by two into the other arrays."""
-    size = len(counts)
-    for start in range(0, size, 2 * width):
-        middle, end = min(start + width, size), min(start + 2 * width, size)
-        _merge(
-            counts, heads, places, start, middle, end,
-            to_counts, to_heads, to_places, data, begins, ends, skip,
-        )  # fmt: skip
+    _merge_neighbours(counts, heads, places, width, to_counts, to_heads, to_places, data, begins, ends, skip)
