@@ -1,25 +1,37 @@
-"""Tokenizing to a store on disk against the tokenizer library's own batch call, on the same documents.
+"""Tokenizing to a store on disk against the tokenizer library's own batch call: same documents, same cores.
 
     python benchmarks/tokenize_text.py --books ../shared/data/gutenberg --tokenizers ../shared/data/tokenizers
 
-The library's call makes ids in memory and nothing else; headrace's reads documents, checks ids,
-narrows them and writes shards. Medians of interleaved rounds.
+The library's call makes ids in memory and nothing else; headrace's reads documents, hashes them, checks ids,
+narrows them and writes shards. The two run in turn, back to back, so that what else the machine does meets
+both alike; the ratio is the median of the rounds' ratios. Beside wall time stands processor time, which a
+busy machine changes less.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import io
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.text import tokenize
 from headrace.text.tokenizer import as_tokenizer
+
+Call = Callable[[], Any]
+
+
+class Took(NamedTuple):
+    """Seconds of one call."""
+
+    wall: float
+    cpu: float
 
 
 def paragraphs(folder: Path, copies: int) -> list[str]:
@@ -28,10 +40,10 @@ def paragraphs(folder: Path, copies: int) -> list[str]:
     return [part for text in texts for part in text.split("\n\n") if part.strip()] * copies
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
+def measure(call: Call) -> Took:
+    wall, cpu = time.perf_counter(), time.process_time()
     call()
-    return time.perf_counter() - begin
+    return Took(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def to_disk(docs: list[str], tokenizer: Any, threads: int) -> None:
@@ -39,36 +51,64 @@ def to_disk(docs: list[str], tokenizer: Any, threads: int) -> None:
         tokenize(docs, tokenizer, Path(folder) / "store", threads=threads)
 
 
+def sentencepiece_of(docs: list[str]) -> Any:
+    """Train a small unigram model on some of the documents."""
+    import sentencepiece
+
+    model = io.BytesIO()
+    lines = (line for doc in docs[:4000] for line in doc.splitlines())
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=lines, model_writer=model, vocab_size=8000, minloglevel=2, byte_fallback=True
+    )
+    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+def pairs(docs: list[str], tokenizers: Path, threads: int) -> dict[str, tuple[Call, Call]]:
+    """Return for each library its own batch call, and headrace's with the same tokenizer."""
+    bpe: Any = as_tokenizer(tokenizers / "claude2")
+    gpt2: Any = as_tokenizer(tokenizers / "gpt2")
+    pieces = sentencepiece_of(docs)
+    return {
+        "tokenizers, encode_batch_fast": (
+            lambda: bpe.backend.encode_batch_fast(docs, add_special_tokens=False),
+            lambda: to_disk(docs, bpe.backend, threads),
+        ),
+        "tiktoken, encode_ordinary_batch": (
+            lambda: gpt2.encoding.encode_ordinary_batch(docs, num_threads=threads),
+            lambda: to_disk(docs, gpt2.encoding, threads),
+        ),
+        "sentencepiece, encode": (
+            lambda: pieces.encode(docs, num_threads=threads),
+            lambda: to_disk(docs, pieces, threads),
+        ),
+    }
+
+
 def main() -> None:
-    """Compare for two libraries."""
+    """Compare for three libraries."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--books", type=Path, default=Path("../shared/data/gutenberg"))
     parser.add_argument("--tokenizers", type=Path, default=Path("../shared/data/tokenizers"))
     parser.add_argument("--copies", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     threads = os.cpu_count() or 1
     docs = paragraphs(arguments.books, arguments.copies)
     megabytes = sum(len(text.encode()) for text in docs) / 1e6
-    bpe = as_tokenizer(arguments.tokenizers / "claude2")
-    gpt2 = as_tokenizer(arguments.tokenizers / "gpt2")
-    ways: dict[str, Callable[[], Any]] = {
-        "tokenizers, encode_batch_fast": lambda: bpe.backend.encode_batch_fast(
-            docs, add_special_tokens=False
-        ),  # type: ignore[attr-defined]
-        "headrace, same tokenizer, to disk": lambda: to_disk(docs, bpe.backend, threads),  # type: ignore[attr-defined]
-        "tiktoken, encode_ordinary_batch": lambda: gpt2.encoding.encode_ordinary_batch(
-            docs, num_threads=threads
-        ),  # type: ignore[attr-defined]
-        "headrace, same encoding, to disk": lambda: to_disk(docs, gpt2.encoding, threads),  # type: ignore[attr-defined]
-    }
-    found: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(arguments.repeats):
-        for name, call in ways.items():
-            found[name].append(megabytes / seconds(call))
-    print(f"{len(docs):,} documents, {megabytes:.1f} MB, {threads} threads")
-    for name, rates in found.items():
-        print(f"{name:<40} {statistics.median(rates):>7.2f} MB/s")
+    print(f"{len(docs):,} documents, {megabytes:.1f} MB, {threads} threads, {arguments.repeats} rounds")
+    print(
+        f"{'':<34} {'library':>10} {'headrace':>10} {'ratio':>7} {'lowest':>7} {'highest':>8} {'by CPU':>7}"
+    )
+    for name, (library, ours) in pairs(docs, arguments.tokenizers, threads).items():
+        library()
+        rounds = [(measure(library), measure(ours)) for _ in range(arguments.repeats)]
+        ratios = [theirs.wall / own.wall for theirs, own in rounds]
+        cpu = statistics.median(theirs.cpu / own.cpu for theirs, own in rounds)
+        rates = [megabytes / statistics.median(took[side].wall for took in rounds) for side in (0, 1)]
+        print(
+            f"{name:<34} {rates[0]:>5.1f} MB/s {rates[1]:>5.1f} MB/s {statistics.median(ratios):>7.0%} "
+            f"{min(ratios):>7.0%} {max(ratios):>8.0%} {cpu:>7.0%}"
+        )
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from headrace.sources.streams import CutOff, decompressed
 TEXT = "text"
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
 _PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
+_NO_FIELDS: Mapping[str, Any] = {}
 _ROWS_AT_ONCE = 1024
 
 
@@ -52,7 +53,9 @@ def read_documents(docs: Any) -> Iterator[Document]:
             f"docs: {type(docs).__name__} holds no documents. Give files, a Dataset, or an iterable of texts."
         )
     for number, item in enumerate(docs):
-        if isinstance(item, Path):
+        if isinstance(item, str):
+            yield Document(item, _NO_FIELDS, f"document {number}")
+        elif isinstance(item, Path):
             yield from _from_files(find_files(str(item)))
         else:
             yield _from_item(item, f"document {number}")

@@ -55,8 +55,9 @@ def rows_of(
     Raises:
         TextError: An id is outside the vocabulary, or the dtype does not hold it.
     """
-    for one, ids in zip(documents, encoded.ids, strict=True):
-        _check(one.document, ids, special, dtype)
+    if not _all_fit(encoded.ids, special, dtype):
+        for one, ids in zip(documents, encoded.ids, strict=True):
+            _check(one.document, ids, special, dtype)
     splits = dict.fromkeys(one.split for one in documents)
     return {
         split: _rows(
@@ -64,6 +65,16 @@ def rows_of(
         )
         for split in splits
     }
+
+
+def _all_fit(parts: Sequence[NDArray[Any]], special: Special, dtype: np.dtype[Any]) -> bool:
+    """Whether all ids of a batch are in the vocabulary and fit in the dtype; False where it is not clear."""
+    if len({part.dtype for part in parts}) != 1:
+        return False
+    ids = np.concatenate(parts)
+    limit = np.iinfo(dtype).max + 1
+    limit = limit if special.vocab_size is None else min(limit, special.vocab_size)
+    return ids.size == 0 or (int(ids.max()) < limit and int(ids.min()) >= 0)
 
 
 def _check(document: Document, ids: NDArray[Any], special: Special, dtype: np.dtype[Any]) -> None:
@@ -115,7 +126,7 @@ def empty_rows(wanted: Wanted, dtype: np.dtype[Any]) -> Rows:
 
 
 def _joined(parts: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.concatenate(parts).astype(dtype) if parts else np.empty(0, dtype)
+    return np.concatenate(parts, dtype=dtype, casting="unsafe") if parts else np.empty(0, dtype)
 
 
 def _sentences(

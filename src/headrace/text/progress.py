@@ -66,6 +66,9 @@ class Progress:
             TextError: Those before them are not the ones that the interrupted run read.
         """
         skip = {name: (part.consumed, part.chain) for name, part in self.written.items()}
+        if not any(consumed for consumed, _ in skip.values()):
+            yield from documents
+            return
         counts, chains = dict.fromkeys(skip, 0), dict.fromkeys(skip, 0)
         for one in documents:
             if counts[one.split] >= skip[one.split][0]:

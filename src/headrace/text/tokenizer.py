@@ -132,7 +132,7 @@ def plain_text(text: Any) -> Any:
 
     What is no text is left as it is: a function of the user's own may take it.
     """
-    if not isinstance(text, str):
+    if not isinstance(text, str) or text.isascii():
         return text
     try:
         text.encode()

@@ -111,7 +111,9 @@ def from_object(tokenizer: Any, threads: int | None) -> HuggingFaceTokenizer | N
         if (token := getattr(tokenizer, f"{which}_token", None)) is not None
     }
     name = getattr(tokenizer, "name_or_path", "") or "tokenizer"
-    return _plain(need("tokenizers").Tokenizer.from_str(backend.to_str()), Path(name).name, named)
+    if backend.truncation is not None or backend.padding is not None:
+        backend = need("tokenizers").Tokenizer.from_str(backend.to_str())  # the user's own stays as it is
+    return _plain(backend, Path(name).name, named)
 
 
 def _plain(backend: Any, name: str, named: Mapping[str, str]) -> HuggingFaceTokenizer:
