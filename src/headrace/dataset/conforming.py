@@ -8,23 +8,22 @@ from typing import Any
 
 import pyarrow as pa
 
+from headrace.dataset.declared import LISTS, StoredColumns, StoredFeature
 from headrace.dataset.shard import FileEntry, open_shard
 from headrace.encoding.names import FILE, ID, ROW, TIME
 from headrace.errors import StoreError
-from headrace.spec import ClassLabel, Feature, Numeric, Set, Spec, Vector, WeightedSet
-from headrace.spec import Sequence as SequenceFeature
 
 Holds = Callable[[pa.DataType], Any]
 """Whether a type is one that a column may have."""
 
 
-def open_encoded(folder: Path, entries: Sequence[FileEntry], spec: Spec) -> list[pa.RecordBatch]:
-    """Memory-map the shards of a split that ``spec`` encoded, in row order.
+def open_encoded(folder: Path, entries: Sequence[FileEntry], declared: StoredColumns) -> list[pa.RecordBatch]:
+    """Memory-map the shards of a split that a spec encoded, in row order.
 
     Args:
         folder: The store.
         entries: What its manifest says of the shards.
-        spec: The declaration.
+        declared: What they shall have columns of.
 
     Raises:
         StoreError: A shard is missing or damaged, or has other rows or columns than were declared.
@@ -33,26 +32,28 @@ def open_encoded(folder: Path, entries: Sequence[FileEntry], spec: Spec) -> list
     for entry in entries:
         path = folder / entry.name
         batch = open_shard(path)
-        _check(batch, batches[0] if batches else batch, entry.rows, spec, path)
+        _check(batch, batches[0] if batches else batch, entry.rows, declared, path)
         batches.append(batch)
     return batches
 
 
-def _check(batch: pa.RecordBatch, first: pa.RecordBatch, rows: int, spec: Spec, path: Path) -> None:
+def _check(
+    batch: pa.RecordBatch, first: pa.RecordBatch, rows: int, declared: StoredColumns, path: Path
+) -> None:
     if batch.num_rows != rows:
         raise _damaged(path, f"{batch.num_rows} rows, the manifest says {rows}")
     if not batch.schema.equals(first.schema):
         raise _damaged(path, "other columns than in the first shard of the split")
     there = dict(zip(batch.schema.names, batch.schema.types, strict=True))
-    for name, required, holds in _declared(spec):
+    for name, required, holds in _expected(declared):
         if name not in there:
             if required:
                 raise _damaged(path, f"the column '{name}' is missing")
         elif not holds(there[name]):
             raise _damaged(path, f"the column '{name}' is {there[name]}, which is not what the spec declares")
 
-    for name, feature in spec.features.items():
-        if isinstance(feature, WeightedSet) and not _same_lengths(batch, name):
+    for name, feature in declared.features.items():
+        if feature.kind == "weighted_set" and not _same_lengths(batch, name):
             raise _damaged(path, f"'{name}' and its weights differ in length")
 
 
@@ -67,31 +68,28 @@ def _damaged(path: Path, what: str) -> StoreError:
     )
 
 
-def _declared(spec: Spec) -> Iterator[tuple[str, bool, Holds]]:
+def _expected(declared: StoredColumns) -> Iterator[tuple[str, bool, Holds]]:
     """Yield each column's name, whether every shard has it, and which types it may have."""
-    for name, feature in spec.features.items():
+    for name, feature in declared.features.items():
         yield name, True, _feature_type(feature)
-        if isinstance(feature, WeightedSet):
+        if feature.kind == "weighted_set":
             yield f"{name}_weights", True, _list_of(_is_float)
-    for name, label in spec.labels.items():
-        yield name, False, pa.types.is_int64 if isinstance(label, ClassLabel) else pa.types.is_float32
+    for name, is_class in declared.labels.items():
+        yield name, False, pa.types.is_int64 if is_class else pa.types.is_float32
         yield f"{name}_weight", False, pa.types.is_float32
     yield "weight", False, pa.types.is_float32
-    yield ID, spec.id is not None, pa.types.is_large_string
-    yield FILE, spec.id is None, pa.types.is_uint32
-    yield ROW, spec.id is None, pa.types.is_uint64
-    yield TIME, spec.time is not None, pa.types.is_int64
+    yield ID, declared.has_id, pa.types.is_large_string
+    yield FILE, not declared.has_id, pa.types.is_uint32
+    yield ROW, not declared.has_id, pa.types.is_uint64
+    yield TIME, declared.has_time, pa.types.is_int64
 
 
-def _feature_type(feature: Feature) -> Holds:
-    match feature:
-        case SequenceFeature() | Set() | WeightedSet():
-            return _list_of(_is_id)
-        case Vector():
-            return lambda kind: kind == pa.list_(pa.float32(), feature.dim)
-        case Numeric() if feature.transform != "bucketize":
-            return _is_float
-    return _is_id
+def _feature_type(feature: StoredFeature) -> Holds:
+    if feature.kind in LISTS:
+        return _list_of(_is_id)
+    if feature.kind == "vector":
+        return lambda kind: kind == pa.list_(pa.float32(), feature.length)
+    return _is_float if feature.is_number else _is_id
 
 
 def _is_float(kind: pa.DataType) -> Any:

@@ -200,7 +200,7 @@ class Dataset:
                 "Build a store with headrace.build, and take a split of it."
             )
         rows = encoded_rows(
-            self.store.spec,
+            self.store.columns,
             self.shards,
             self._data_fingerprint,
             id_dtype=id_dtype,

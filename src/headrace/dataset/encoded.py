@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headrace.dataset.declared import StoredColumns
 from headrace.encoding.names import FILE, ID, ROW
 from headrace.errors import StoreError
 
@@ -19,22 +20,38 @@ if TYPE_CHECKING:
     from headrace.spec import Spec
 
 
+class Opened(Protocol):
+    """A store that opens what was declared and fitted for it when it is asked for."""
+
+    @property
+    def spec(self) -> Spec:
+        """The declaration that the store was built from."""
+
+    @property
+    def fitted(self) -> Fitted:
+        """What was learned from train."""
+
+
 @dataclass(frozen=True)
 class EncodedStore:
     """The store that a dataset's rows come from."""
 
     folder: Path
     split: str
-    spec: Spec
+    columns: StoredColumns
     file_names: tuple[str, ...]
     """Names of the source files, by number."""
-    load_fitted: Callable[[], Fitted]
-    """Opens what was learned from train."""
+    opened: Opened
+
+    @property
+    def spec(self) -> Spec:
+        """The declaration; read when it is asked for, which batches do not need."""
+        return self.opened.spec
 
     @property
     def fitted(self) -> Fitted:
-        """What was learned from train; opened when it is asked for, which batches do not need."""
-        return self.load_fitted()
+        """What was learned from train; opened when it is asked for."""
+        return self.opened.fitted
 
 
 def names_of_rows(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.dataset.conforming import open_encoded
 from headrace.dataset.dataset import Dataset
+from headrace.dataset.declared import stored_columns
 from headrace.dataset.encoded import EncodedStore
 from headrace.dataset.manifest import Manifest, differing_files, read_manifest
 from headrace.dataset.shard import open_shard
@@ -59,8 +60,9 @@ class DatasetDict(Mapping[str, Dataset]):
         if self.manifest.kind != "rows":
             shards = [open_shard(self.folder / entry.name) for entry in entries]
             return Dataset(shards, fingerprint, place=(self.folder, split))
-        store = EncodedStore(self.folder, split, self.spec, self._source_names(), self._fitted)
-        return Dataset(open_encoded(self.folder, entries, self.spec), fingerprint, store)
+        columns = stored_columns(self.manifest, self.folder)
+        store = EncodedStore(self.folder, split, columns, self._source_names(), self)
+        return Dataset(open_encoded(self.folder, entries, columns), fingerprint, store)
 
     def _source_names(self) -> tuple[str, ...]:
         try:
@@ -90,9 +92,6 @@ class DatasetDict(Mapping[str, Dataset]):
         from headrace.dataset.fitted import load_fitted
 
         return load_fitted(self.folder, self.spec, self.manifest)
-
-    def _fitted(self) -> Fitted:
-        return self.fitted
 
     @property
     def vocabularies(self) -> Mapping[str, Vocabulary]:

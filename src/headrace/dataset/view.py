@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 
 from headrace.arrays import bytes_of, numbers_of
 from headrace.dataset.conforming import open_encoded
+from headrace.dataset.declared import LISTS, StoredColumns, stored_columns
 from headrace.dataset.manifest import read_manifest
 from headrace.loading import columns
 from headrace.loading.columns import Bitmap, Column
 from headrace.loading.rows import IdDtype, Rows
-from headrace.spec import Sequence as SequenceFeature
-from headrace.spec import Set, Spec, Vector, WeightedSet
 
 Batches: TypeAlias = Sequence[pa.RecordBatch]
 
 
 def encoded_rows(
-    spec: Spec,
+    declared: StoredColumns,
     shards: Batches,
     fingerprint: str,
     *,
@@ -36,7 +35,7 @@ def encoded_rows(
     """Return a split's rows as a sample space.
 
     Args:
-        spec: What the shards were encoded from.
+        declared: What the shards have columns of.
         shards: In row order.
         fingerprint: Of the data.
         id_dtype: Dtype of ids in a batch.
@@ -47,7 +46,7 @@ def encoded_rows(
     """
     options: dict[str, Any] = {"id_dtype": id_dtype, "masks": masks, "pad_to": pad_to, "layout": layout}
     return Rows(
-        shard_columns(spec, shards),
+        shard_columns(declared, shards),
         [batch.num_rows for batch in shards],
         fingerprint,
         reopen=None if store is None else (_open_again, (str(store[0]), store[1], fingerprint, options)),
@@ -57,40 +56,31 @@ def encoded_rows(
 
 def _open_again(folder: str, split: str, fingerprint: str, options: dict[str, Any]) -> Rows:
     manifest = read_manifest(Path(folder))
-    spec = Spec.from_dict(manifest.details["spec"])
-    shards = open_encoded(Path(folder), manifest.splits[split], spec)
-    return encoded_rows(spec, shards, fingerprint, store=(Path(folder), split), **options)
+    declared = stored_columns(manifest, Path(folder))
+    shards = open_encoded(Path(folder), manifest.splits[split], declared)
+    return encoded_rows(declared, shards, fingerprint, store=(Path(folder), split), **options)
 
 
-def shard_columns(spec: Spec, shards: Batches) -> list[Column]:
+def shard_columns(declared: StoredColumns, shards: Batches) -> list[Column]:
     """Return the columns of a batch: features, labels and weight, in the order of the spec."""
-    found: list[Column] = [_feature(spec, name, shards) for name in spec.features]
+    found: list[Column] = [_feature(declared, name, shards) for name in declared.features]
     there = shards[0].schema.names if shards else []
-    found += [_label(name, shards) for name in spec.labels if name in there]
-    if spec.weight is not None and "weight" in there:
+    found += [_label(name, shards) for name in declared.labels if name in there]
+    if declared.has_weight and "weight" in there:
         found.append(columns.Scalar("weight", _values("weight", shards)))
     return found
 
 
-def _feature(spec: Spec, name: str, shards: Batches) -> Column:
-    feature = spec.features[name]
+def _feature(declared: StoredColumns, name: str, shards: Batches) -> Column:
+    feature = declared.features[name]
     validity = _validity(name, shards)
-    match feature:
-        case SequenceFeature() | Set() | WeightedSet():
-            pad: Literal["left", "right"] = feature.pad if isinstance(feature, SequenceFeature) else "right"
-            weights = _elements(f"{name}_weights", shards) if isinstance(feature, WeightedSet) else None
-            return columns.Ragged(
-                name,
-                _offsets(name, shards),
-                _elements(name, shards),
-                feature.max_length,
-                pad,
-                weights,
-                validity,
-            )
-        case Vector():
-            return columns.Fixed(name, _vectors(name, shards, feature.dim), validity)
-    return columns.Scalar(name, _values(name, shards), validity)
+    if feature.kind == "vector":
+        return columns.Fixed(name, _vectors(name, shards, feature.length), validity)
+    if feature.kind not in LISTS:
+        return columns.Scalar(name, _values(name, shards), validity)
+    weights = _elements(f"{name}_weights", shards) if feature.kind == "weighted_set" else None
+    offsets, elements = _offsets(name, shards), _elements(name, shards)
+    return columns.Ragged(name, offsets, elements, feature.length, feature.pad, weights, validity)
 
 
 def _label(name: str, shards: Batches) -> Column:
