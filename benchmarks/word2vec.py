@@ -7,9 +7,9 @@ figures are medians. Needs ``pip install d2l --no-deps`` and ``pip install gensi
 is left out.
 
 - *headrace* is ``load_data_ptb`` as the book calls it, with its two threads.
-- *on one core*: the whole process may use one processor. headrace makes each batch when it is asked for
-  (contexts, negatives, masks, labels, as tensors); gensim trains with one worker, 100 dimensions, on the very
-  tokens that headrace keeps.
+- *on one core*: the whole process may use one processor. headrace makes batches (contexts, negatives, masks,
+  labels, as tensors) in one thread; gensim trains with one worker, 100 dimensions, on the very tokens that
+  headrace keeps.
 - *only writing* and *compiled loops alone*: see ``word2vec_limits.py``.
 """
 
@@ -78,7 +78,7 @@ def run_headrace_on_one_core(root: Path, epochs: int) -> dict[str, Any]:
 
     stay_on_one_core()
     space = load_data_ptb(BATCH, WINDOW, NEGATIVES, root)[0].space
-    loader = space.loader(batch_size=BATCH, shuffle="global", threads=0, output="torch")
+    loader = space.loader(batch_size=BATCH, shuffle="global", threads=1, output="torch")
     pairs = sum(int(batch["labels"].sum()) for batch in loader)
     taken = [timed(lambda: consume(tuple(batch.values()) for batch in loader))[0] for _ in range(epochs)]
     return {"epoch": statistics.median(taken), "pairs": pairs}
