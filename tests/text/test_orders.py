@@ -31,9 +31,7 @@ def walk(order: Any, batch: int) -> list[list[int]]:
 def test_no_document_comes_twice_in_a_batch(counts: list[int], batch: int, seed: int) -> None:
     total = sum(counts)
     sampler = SeparateDocuments(lambda *_: np.array(counts, np.int64), window=8)
-    batches = -(-total // batch)
-    limit = batches if total % batch == 0 or batches == 1 else batches - 1
-    if max(counts, default=0) > max(limit, 0):
+    if max(counts, default=0) > max(1, -(-total // batch)):
         with pytest.raises(OrderError, match="separate_documents=True: document"):
             sampler.at(total, seed, 0, Budget(batch))
         return
@@ -42,6 +40,13 @@ def test_no_document_comes_twice_in_a_batch(counts: list[int], batch: int, seed:
     document = np.repeat(np.arange(len(counts)), counts)
     for rows in found:
         assert len(set(document[rows].tolist())) == len(rows)
+
+
+def test_a_document_with_a_window_for_every_batch_is_kept_apart() -> None:
+    sampler = SeparateDocuments(lambda *_: np.array([3, 3, 3], np.int64), window=8)
+    found = walk(sampler.at(9, 0, 0, Budget(4)), 4)
+    assert [len(rows) for rows in found] == [3, 3, 3]
+    assert all(len({row // 3 for row in rows}) == 3 for rows in found)
 
 
 def test_documents_are_shuffled_by_seed_and_epoch() -> None:

@@ -89,7 +89,8 @@ class SeparateDocuments:
 
     Documents are shuffled and their windows laid out one document after the other; the
     window at place j goes to global batch j mod n of n batches. A last, smaller batch takes
-    part until it is full.
+    part until it is full; where a document has a window for every batch, batches are of
+    almost equal size instead, so that the last one takes part to the end.
 
         3 documents a b c, 6 windows, batches of 2, n = 3
         places       a0 a1 b0 b1 b2 c0
@@ -112,9 +113,23 @@ class SeparateDocuments:
         Raises:
             OrderError: A document has more windows than there are batches.
         """
-        order = _SeparateOrder(self.counts_at(seed, epoch), _rows(budget, self.window), seed, epoch)
-        order.check()
-        return order
+        counts, rows = self.counts_at(seed, epoch), _rows(budget, self.window)
+        batches = max(1, -(-int(counts.sum()) // rows))
+        _check_separable(counts, batches, rows)
+        whole = batches == 1 or int(counts.sum()) == batches * rows
+        if whole or counts.max(initial=0) < batches:
+            return _SeparateOrder(counts, rows, seed, epoch)
+        return _BalancedOrder(counts, rows, seed, epoch)
+
+
+def _check_separable(counts: Integers, batches: int, rows: int) -> None:
+    most = int(counts.argmax()) if counts.size else 0
+    if counts.size and counts[most] > batches:
+        raise OrderError(
+            f"separate_documents=True: document {most} has {counts[most]} windows, and with global batches "
+            f"of {rows} there are {batches} to keep them apart in. Take a smaller batch, a larger stride, or "
+            "leave the document out."
+        )
 
 
 class _SeparateOrder(PositionOrder):
@@ -135,22 +150,29 @@ class _SeparateOrder(PositionOrder):
         """int64 [D+1], the place before each document of the shuffled order."""
         return np.concatenate([[0], np.cumsum(self.counts[self.shuffled])]).astype(np.int64)
 
-    def check(self) -> None:
-        whole = self.in_last == self.batch or self.batches == 1
-        limit = self.batches if whole else self.batches - 1
-        most = int(self.counts.argmax()) if self.counts.size else 0
-        if self.counts.size and self.counts[most] > limit:
-            raise OrderError(
-                f"separate_documents=True: document {most} has {self.counts[most]} windows, and with global "
-                f"batches of {self.batch} there are {limit} to keep them apart in. Take a smaller batch, "
-                "a larger stride, or leave the document out."
-            )
-
     def look_up(self, positions: Integers) -> Integers:
         """Return the window at each position."""
         batch, slot = positions // self.batch, positions % self.batch
         late = np.maximum(0, slot - self.in_last)
-        place = (slot - late) * self.batches + late * (self.batches - 1) + batch
+        return self.window_at((slot - late) * self.batches + late * (self.batches - 1) + batch)
+
+    def window_at(self, place: Integers) -> Integers:
+        """Return the window at each place of the documents' shuffled order."""
         document = np.searchsorted(self.places, place, side="right") - 1
         window: Integers = self.first[self.shuffled[document]] + place - self.places[document]
         return window
+
+
+class _BalancedOrder(_SeparateOrder):
+    """Batches whose sizes differ by one at most: place j is in batch j mod n, at j // n."""
+
+    def __init__(self, counts: Integers, batch: int, seed: int, epoch: int) -> None:
+        super().__init__(counts, batch, seed, epoch)
+        sizes = self.size // self.batches + (np.arange(self.batches) < self.size % self.batches)
+        self.borders: Integers = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.cuts = self.borders
+
+    def look_up(self, positions: Integers) -> Integers:
+        """Return the window at each position."""
+        batch = np.searchsorted(self.borders, positions, side="right") - 1
+        return self.window_at((positions - self.borders[batch]) * self.batches + batch)
