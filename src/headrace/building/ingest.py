@@ -90,8 +90,7 @@ def parse_source(
             parser = PartReader(plan.readings, plan.checks)
             for block in blocks:
                 parser.add(reader.parse(block))
-            save_part(parser.part(), path)
-            seal(path)
+            save_part(parser.part(), path, seal)
         return path, number, sum(block.nbytes for block in blocks)
 
     absent = _AbsentColumns(plan, reader, required)

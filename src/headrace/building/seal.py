@@ -29,11 +29,9 @@ def current_boot() -> str:
 
 
 def seal(folder: Path) -> None:
-    """Note the checksums of the files of a folder, the last of which is the seal."""
+    """Note the checksums of the files of a folder that has not got its name yet."""
     content = {"boot": current_boot(), "files": _checksums(folder)}
-    temporary = folder / f"{_SEAL}{disk.TEMPORARY_SUFFIX}"
-    temporary.write_bytes(disk.json_bytes(content))
-    temporary.replace(folder / _SEAL)
+    (folder / _SEAL).write_bytes(disk.json_bytes(content))
 
 
 def is_sealed(folder: Path) -> bool:
@@ -47,5 +45,5 @@ def is_sealed(folder: Path) -> bool:
 
 
 def _checksums(folder: Path) -> dict[str, str]:
-    paths = sorted(path for path in folder.iterdir() if not path.name.startswith(_SEAL))
+    paths = sorted(path for path in folder.iterdir() if path.name != _SEAL)
     return {path.name: disk.checksum(path) for path in paths}

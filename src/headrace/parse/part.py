@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -155,8 +155,8 @@ def joined(arrays: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays(arrays)
 
 
-def save_part(part: Part, folder: Path) -> None:
-    """Write a part so that ``folder`` is whole or absent."""
+def save_part(part: Part, folder: Path, finish: Callable[[Path], None] | None = None) -> None:
+    """Write a part so that ``folder`` is whole or absent; ``finish`` is called while it has another name."""
     temporary = folder.with_name(f"{folder.name}{disk.TEMPORARY_SUFFIX}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -172,6 +172,8 @@ def save_part(part: Part, folder: Path) -> None:
     lines = [_bad_line(bad, None, None) for bad in part.bad]
     lines += [_bad_line(fault.bad, fault.place, fault.key) for fault in part.faults]
     (temporary / "bad.jsonl").write_text("".join(lines))
+    if finish is not None:
+        finish(temporary)
     temporary.rename(folder)
 
 
