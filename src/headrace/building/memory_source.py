@@ -21,6 +21,8 @@ NAME = "rows in memory"
 MemoryRows: TypeAlias = Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch
 _DELIMITED = ("csv", "tsv")
 _INT64 = 1 << 63
+_TEXTS = {str, type(None)}
+_INTEGERS = {int}
 _PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
 _LISTS = {"texts": pa.list_(pa.string()), "numbers": pa.list_(pa.string()), "pairs": _PAIRS}
 
@@ -110,17 +112,23 @@ class _ColumnReader:
         return self._array(values, self._pairs if self._list is _PAIRS else self._texts, self._list)
 
     def _array(self, values: Sequence[Any], convert: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:
-        converted = []
-        try:
-            for value in values:
-                converted.append(None if value is None else convert(value))  # noqa: PERF401 - counted below
-        except (TypeError, UnicodeDecodeError) as error:
-            raise self._refused(len(converted), str(error)) from None
+        converted = _plain_texts(values) if convert is _text else None
+        if converted is None:
+            converted = self._converted(values, convert)
         try:
             return pa.array(converted, kind)
         except UnicodeEncodeError as error:
             row = next(row for row, value in enumerate(converted) if not _is_utf8(value))
             raise self._refused(row, f"a text is not valid Unicode ({error.reason})") from None
+
+    def _converted(self, values: Sequence[Any], convert: Callable[[Any], Any]) -> list[Any]:
+        converted: list[Any] = []
+        try:
+            for value in values:
+                converted.append(None if value is None else convert(value))  # noqa: PERF401 - counted below
+        except (TypeError, UnicodeDecodeError) as error:
+            raise self._refused(len(converted), str(error)) from None
+        return converted
 
     def _refused(self, row: int, reason: str) -> SourceError:
         return SourceError(f"row {row}: {self.path}: {reason.rstrip('.')}.")
@@ -130,7 +138,9 @@ class _ColumnReader:
             return list(value.split(self._column.separator)) if value else []
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             raise TypeError(f"expected a list, found {value!r}")
-        return [_text(element) for element in value]
+        elements = value if isinstance(value, list) else list(value)
+        texts = _plain_texts(elements)
+        return [_text(element) for element in elements] if texts is None else texts
 
     def _pairs(self, value: Any) -> list[tuple[str | None, str | None]]:
         if self._written and isinstance(value, str):
@@ -161,6 +171,14 @@ def _plain_numbers(values: Sequence[Any]) -> pa.Array | None:
     if kinds == {float} and not any(value is not None and value.is_integer() for value in values):
         return pa.array(values, pa.float64())
     return None
+
+
+def _plain_texts(values: Sequence[Any]) -> list[str | None] | None:
+    """Return the id texts of texts and None, or of integers; None: there are other values among them."""
+    kinds = set(map(type, values))
+    if kinds <= _TEXTS:
+        return list(values)
+    return list(map(str, values)) if kinds == _INTEGERS else None
 
 
 def _text(value: Any) -> str | None:
