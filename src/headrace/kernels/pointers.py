@@ -40,15 +40,3 @@ def array_at(typing_context, address, shape, like):  # type: ignore[no-untyped-d
         return array._getvalue()
 
     return array_type(address, shape, like), generate
-
-
-@intrinsic
-def pointer_to(typing_context, address, like):  # type: ignore[no-untyped-def]
-    """Return ``address`` (uint64) as a pointer to elements of ``like``'s dtype."""
-    del typing_context
-    pointer = types.CPointer(like.dtype)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return pointer(address, like), generate

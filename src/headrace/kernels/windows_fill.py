@@ -14,12 +14,11 @@ No mask, label or segment is derived from an id: all of it comes from lengths.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from headrace.kernels.compile import inline, kernel
 from headrace.kernels.memory import prefetch
-from headrace.kernels.pointers import pointer_to
+from headrace.kernels.pointers import array_at
 from headrace.kernels.windows_layout import last_at_most
 
 LABELS_NEXT = 0
@@ -40,7 +39,7 @@ def values_at(number, count, shard_tokens, addresses, like):  # type: ignore[no-
     """Return ``count`` stored tokens from token ``number`` on, a view of the shard that holds them."""
     shard = last_at_most(shard_tokens, number) if addresses.size > 1 and count > 0 else 0
     address = addresses[shard] + np.uint64(number - shard_tokens[shard]) * np.uint64(like.itemsize)
-    return numba.carray(pointer_to(address, like), (count,))
+    return array_at(address, (count,), like)
 
 
 @inline
@@ -236,13 +235,13 @@ def fill_rows(  # type: ignore[no-untyped-def]
 @inline
 def rows_at(address, rows, width, like):  # type: ignore[no-untyped-def]
     """Return the array [rows, width] of ``like``'s dtype at an address; of no rows at address 0."""
-    return numba.carray(pointer_to(address, like), (rows if address != 0 else 0, width))
+    return array_at(address, (rows if address != 0 else 0, width), like)
 
 
 @inline
 def values_of_rows_at(address, rows, like):  # type: ignore[no-untyped-def]
     """Return the array [rows] of ``like``'s dtype at an address; of no rows at address 0."""
-    return numba.carray(pointer_to(address, like), (rows if address != 0 else 0,))
+    return array_at(address, (rows if address != 0 else 0,), like)
 
 
 @kernel
