@@ -7,20 +7,23 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from headrace import disk
 from headrace.cli.failures import AT_FAULT, existing, failures
 from headrace.cli.options import AsJson, Memory, Out, Store, Threads
 from headrace.cli.progress import bars
-from headrace.errors import did_you_mean
+from headrace.errors import TextError, did_you_mean
 
 if TYPE_CHECKING:
     from headrace.dataset.splits import DatasetDict
+    from headrace.text.rendering import RenderedRow
 
 _GOES_ON = "What was parsed and encoded is kept in {}; the same command goes on from there."
 _UNCHANGED = "Nothing was changed."
+Pack = Literal["concat", "best_fit"]
 
 app = typer.Typer(
     name="headrace",
@@ -150,9 +153,22 @@ def show(
     ] = None,
     rows: Annotated[int, typer.Option(min=1, help="How many rows, from the first on.")] = 3,
     row: Annotated[int | None, typer.Option(min=0, help="Only this row, from 0.", show_default=False)] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Tokens: length of a window.", show_default="128")
+    ] = None,
+    stride: Annotated[
+        int | None,
+        typer.Option(min=1, help="Tokens: from one window to the next.", show_default="the window"),
+    ] = None,
+    pack: Annotated[
+        Pack | None, typer.Option(help="Tokens: how documents are packed.", show_default="not")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Tokens: write a page to this file instead.", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show rows of a store: raw values beside ids.
+    """Show rows of a store: raw values beside ids; of a store of tokens sampled windows, decoded.
 
     Ids and numbers are decoded with what the store learned. Long texts and lists are cut, but for --json.
     """
@@ -161,12 +177,20 @@ def show(
         from headrace.dataset.splits import load_from_disk
         from headrace.report.row_text import row_lines
         from headrace.report.rows import shown_rows
+        from headrace.text.rendering import WINDOW, render_store
 
         splits = load_from_disk(store)
         name = _split(splits, split)
         if splits.manifest.kind == "tokens":
-            _show_windows(store, name, rows if row is None else [row], as_json=as_json)
+            numbers: int | list[int] = rows if row is None else [row]
+            how: dict[str, Any] = {"window": window or WINDOW, "stride": stride, "pack": pack or False}
+            try:
+                rendered = render_store(store, name, **how, numbers=numbers)
+            except TextError as error:
+                raise typer.BadParameter(str(error)) from None
+            _show_windows(store, name, rendered, html=html, as_json=as_json)
             return
+        _only_of_tokens(window=window, stride=stride, pack=pack, html=html)
         data = splits[name]
         if row is not None and row >= len(data):
             raise typer.BadParameter(f"--row {row}: {name} has rows 0 to {len(data) - 1}.")
@@ -177,15 +201,27 @@ def show(
             _print(line for one in shown for line in (*row_lines(one), ""))
 
 
-def _show_windows(store: Path, split: str, numbers: int | list[int], *, as_json: bool) -> None:
-    """Show windows of a token store, decoded, with their borders, masks and padding."""
+def _only_of_tokens(**options: object) -> None:
+    """Refuse options that say how windows are cut, where there are none."""
+    given = next((name for name, value in options.items() if value is not None), None)
+    if given is not None:
+        raise typer.BadParameter(f"--{given} is for stores of tokens; this one holds rows.")
+
+
+def _show_windows(
+    store: Path, split: str, rendered: list[RenderedRow], *, html: Path | None, as_json: bool
+) -> None:
+    """Show windows of a token store, with their cuts, borders, masks and padding."""
     from rich.console import Console
 
-    from headrace.text.rendering import render_store, to_terminal
+    from headrace.text.rendering import to_html, to_terminal
 
-    rendered = render_store(store, split, numbers=numbers)
+    if html is not None:
+        disk.write_bytes(html, to_html(rendered, title=f"{store}, {split}").encode())
     if as_json:
         _print({"store": str(store), "split": split, "windows": [asdict(one) for one in rendered]})
+    elif html is not None:
+        _print([f"{html}: {len(rendered)} windows"])
     else:
         Console().print(to_terminal(rendered))
 

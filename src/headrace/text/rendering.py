@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,14 @@ from headrace.dataset.manifest import read_manifest
 from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
 from headrace.order.permutation import Permutation
-from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS
+from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Pack
 from headrace.text.splitting import TRAIN
 from headrace.text.tokenizer import as_tokenizer
 from headrace.text.tokens import Tokens
 from headrace.text.windows import Windows
 
+WINDOW = 128
+"""Tokens in a window that is shown, where nothing else is asked for."""
 Decode = Callable[[Sequence[int]], str]
 
 
@@ -95,7 +97,9 @@ def render_store(
     folder: str | Path,
     split: str | None = None,
     *,
-    window: int = 128,
+    window: int = WINDOW,
+    stride: int | None = None,
+    pack: Pack = False,
     numbers: Sequence[int] | int = 3,
     seed: int = 0,
 ) -> list[RenderedRow]:
@@ -105,6 +109,8 @@ def render_store(
         folder: What ``tokenize`` wrote.
         split: Which split; None: ``train``, else the only one.
         window: Tokens in a window.
+        stride: Tokens from one start to the next; None: the window's length.
+        pack: How documents are packed, with the store's end token where it has one.
         numbers: Which windows, or how many.
         seed: Draws which, when ``numbers`` says how many.
 
@@ -114,7 +120,9 @@ def render_store(
     """
     splits = read_manifest(Path(folder)).splits
     name = TRAIN if split is None and TRAIN in splits else split
-    return render_windows(Windows(Tokens.open(folder, name), window), numbers, seed=seed)
+    tokens = Tokens.open(folder, name)
+    eos: Literal[False] | None = False if tokens.special.eos is None else None
+    return render_windows(Windows(tokens, window, stride, pack, eos=eos), numbers, seed=seed)
 
 
 def decoder_of(tokens: Tokens) -> Decode:
