@@ -249,7 +249,7 @@ def _widen_any(source, target, start, count, to):  # type: ignore[no-untyped-def
     return _widen(_U8, target, start, count, to)
 
 
-@kernel
+@inline
 def _spread(source, target, start, count, to):  # type: ignore[no-untyped-def]
     """Copy ``count`` values of any dtype; return the union of ids, 0 of floats."""
     if source == FLOAT32:
@@ -262,14 +262,45 @@ def _spread(source, target, start, count, to):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _clear(like, to, first, count, width):  # type: ignore[no-untyped-def]
-    """Put 0 beside the ``count`` values from ``first`` on, without a branch."""
+def _select(source, target, start, first, count, width, to):  # type: ignore[no-untyped-def]
+    """Write ``width`` ids, of which the ``count`` from column ``first`` on are a row's own and the rest 0.
+
+    What lies beside a row's own values is read and not kept, which compiles to vector code without a branch.
+
+    Returns:
+        The union of the row's own ids.
+    """
+    union = np.int64(0)
     for j in range(width):
-        value = load(to, j, like)
-        store(to, j, value if np.uint32(j - first) < np.uint32(count) else 0, like)
+        own = np.uint32(np.uint32(j) - np.uint32(first)) < np.uint32(count)
+        value = np.int64(load(start, j, source)) if own else np.int64(0)
+        union |= value
+        store(to, j, value, target)
+    return union
 
 
-@kernel
+@inline
+def _select_any(source, target, start, first, count, width, to):  # type: ignore[no-untyped-def]
+    """Do the same with ids of any width, and with numbers."""
+    if source == UINT8:
+        return _select(_U1, target, start, first, count, width, to)
+    if source == UINT16:
+        return _select(_U2, target, start, first, count, width, to)
+    if source == UINT32:
+        return _select(_U4, target, start, first, count, width, to)
+    return _select(_U8, target, start, first, count, width, to)
+
+
+@inline
+def _select_numbers(start, first, count, width, to):  # type: ignore[no-untyped-def]
+    """Do the same with float32."""
+    for j in range(width):
+        own = np.uint32(np.uint32(j) - np.uint32(first)) < np.uint32(count)
+        store(to, j, load(start, j, _F4) if own else np.float32(0), _F4)
+    return np.int64(0)
+
+
+@inline
 def _row(source, target, address, limit, place, first, count, width, to):  # type: ignore[no-untyped-def]
     """Write one padded row: ``count`` values from element ``place`` on, from column ``first`` on.
 
@@ -279,16 +310,14 @@ def _row(source, target, address, limit, place, first, count, width, to):  # typ
     item = _item(source)
     base = place - first
     if base >= 0 and base + width <= limit:
-        union = _spread(source, target, address + np.uint64(base * item), width, to)
-        if target == INT64:
-            _clear(_I8, to, first, count, width)
-        else:
-            _clear(_I4, to, first, count, width)
-        if not _beyond(union, target):
-            return union
-    else:
-        for j in range(width * _item(target) // 4):
-            store(to, j, 0, _I4)
+        start = address + np.uint64(base * item)
+        if source == FLOAT32:
+            return _select_numbers(start, first, count, width, to)
+        if target == INT32:
+            return _select_any(source, _I4, start, first, count, width, to)
+        return _select_any(source, _I8, start, first, count, width, to)
+    for j in range(width * _item(target) // 4):
+        store(to, j, 0, _I4)
     own = to + np.uint64(first * _item(target))
     return _spread(source, target, address + np.uint64(place * item), count, own)
 
