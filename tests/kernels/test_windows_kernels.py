@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from headrace.kernels.packing import best_fit_decreasing
 from headrace.kernels.windows_dynamic import count_ids, dynamic_starts, edge_density
 from headrace.kernels.windows_layout import cumulate_windows
+from headrace.kernels.windows_plans import largest_sum, runs_lie_inside
 from headrace.kernels.windows_scan import count_id, ends_after, largest_id
 from headrace.text import Tokens, Windows
 from headrace.text.streams import Streams
@@ -146,3 +147,26 @@ def covered(batch: dict[str, Any], windows: Windows) -> set[int]:
     for position, size in zip(runs.position, runs.size, strict=True):
         found.update(range(position, position + size))
     return found
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(-2, 12), st.integers(-1, 6)), max_size=4), max_size=5),
+    st.integers(0, 12),
+    st.integers(0, 2),
+)
+@settings(max_examples=150, deadline=None)
+def test_whether_a_plan_lies_inside_the_tokens(
+    lists: list[list[tuple[int, int]]], total: int, twist: int
+) -> None:
+    offsets = np.cumsum([0, *map(len, lists)])
+    runs = [run for part in lists for run in part]
+    position = np.array([begin for begin, _ in runs], np.int64)
+    size = np.array([count for _, count in runs], np.int32)
+    inside = all(count >= 1 and begin >= 0 and begin + count <= total for begin, count in runs)
+    assert runs_lie_inside(offsets, position, size, total) == inside
+    sums = [sum(count for _, count in part) for part in lists]
+    assert largest_sum(offsets, size) == max([0, *sums])
+    if twist == 1:
+        assert not runs_lie_inside(offsets + 1, position, size, total)
+    if twist == 2 and len(runs) > 1:
+        assert not runs_lie_inside(np.array([0, len(runs), 0, len(runs)]), position, size, total)
