@@ -97,9 +97,9 @@ def row_by_row(folder: Path, id_dtype: str, rows: int, workers: int = 2, form: s
     yield from DataLoader(Rows(), BATCH, shuffle=True, collate_fn=FromRows(id_dtype), **options(workers))
 
 
-def streaming(folder: Path, id_dtype: str, rows: int, form: str = "arrow", buffer: int = 10_000) -> Batches:
+def streaming(folder: Path, id_dtype: str, form: str, buffer: int = 10_000) -> Batches:
     """``to_iterable_dataset`` with a shuffle buffer, which is less than a true shuffle."""
-    dataset = datasets.Dataset(arrow_table(folder, "ragged", rows)).to_iterable_dataset(num_shards=8)
+    dataset = datasets.Dataset(arrow_table(folder)).to_iterable_dataset(num_shards=8)
     mixed = dataset.shuffle(seed=SEED, buffer_size=buffer).with_format(form)
     make = FromArrow(id_dtype) if form == "arrow" else FromTorch(id_dtype)
     yield from map(make, mixed.iter(BATCH))
