@@ -185,3 +185,26 @@ def test_moments_in_a_zone(moments: list[datetime.datetime], zone: str) -> None:
     expected = [m.replace(tzinfo=datetime.UTC).astimezone(tz).replace(tzinfo=None) for m in moments]
     assert local_times(times, zone).to_pylist() == expected
     assert len(local_times(np.array([2**62], np.int64), zone)) == 1
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (pa.array([2024.05, None, 2023.12]), ["2024-05", None, "2023-12"]),
+        (pa.array(["2024.05", "x"]), ["2024-05", None]),
+        (pa.array(["2024.05"], pa.large_string()), ["2024-05"]),
+        (pa.array([202405.0, 7.25]), [None, None]),
+        (pa.array([17], pa.int64()), [None]),
+        (pa.array([datetime.datetime(2024, 5, 1)], pa.timestamp("s")), ["2024-05"]),
+        (pa.nulls(1), [None]),
+    ],
+)
+def test_a_format_is_for_the_text_of_a_value(array: pa.Array, expected: list[str | None]) -> None:
+    values, valid, faults = read_times(array, "t", "s", "%Y.%m", None)
+    found = [
+        (EPOCH + int(value) * MICROSECOND).strftime("%Y-%m") if ok else None
+        for value, ok in zip(values, valid, strict=True)
+    ]
+    assert found == expected
+    wrong = [place for place, one in enumerate(expected) if one is None and array[place].is_valid]
+    assert faults.rows == wrong

@@ -14,6 +14,7 @@ from headrace.arrays import numbers_of, texts_of, validity
 from headrace.kernels import fields
 from headrace.parse.faults import Faults, shown
 from headrace.parse.numbers import judge
+from headrace.sources.values import as_text
 from headrace.spec.times import Unit
 
 _PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -42,13 +43,12 @@ def read_times(
     Returns:
         ``(microseconds int64 [n], valid bool [n], faults)``; invalid rows hold 0.
     """
-    if form is not None:
-        array = array.cast(pa.string()) if pa.types.is_integer(array.type) else array
-        return _from_format(array, name, form, timezone)
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64), np.zeros(len(array), bool), Faults()
     if pa.types.is_temporal(array.type):
         return _from_temporal(array, timezone)
+    if form is not None:
+        return _from_format(as_text(array), name, form, timezone)
     if pa.types.is_integer(array.type):
         return _from_integers(numbers_of(array), _present(array), array, name, unit)
     if pa.types.is_floating(array.type):
