@@ -14,7 +14,7 @@ import pytest
 from headrace.errors import CorpusError
 from headrace.fit.vocabulary import Vocabulary
 from headrace.word2vec import SkipGram, read_corpus
-from headrace.word2vec.spool import spooled, take_room
+from headrace.word2vec.spool import Spool, take_room
 
 WORDS = [*"abcdefghijkl"]
 SPACE = {"corpus": [WORDS * 40] * 50, "vocabulary": Vocabulary.fit(WORDS), "subsample": None}
@@ -56,21 +56,17 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
         with pytest.raises(CorpusError, match="must be a folder that can be written"):
             take_room(10, np.uint16, place)
         with pytest.raises(CorpusError, match="must be a folder that can be written"):
-            spooled([np.arange(3, dtype=np.uint32)], place)
+            Spool(np.uint32, place)
 
 
 def test_a_missing_folder_is_made(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "scratch"
-    spooled_ids = spooled([np.arange(3, dtype=np.uint32), np.arange(2, dtype=np.uint32)], str(folder))
-    assert spooled_ids.tolist() == [0, 1, 2, 0, 1]
+    for place in (None, str(folder)):
+        with Spool(np.uint32, place) as spool, Spool(np.int64, place) as nothing:
+            spool.append(np.arange(3, dtype=np.uint32))
+            spool.append(np.arange(2, dtype=np.int64))
+            whole, none = spool.array(), nothing.array()
+        assert (whole.tolist(), whole.dtype) == ([0, 1, 2, 0, 1], np.uint32)
+        assert (none.tolist(), none.dtype) == ([], np.int64)
     assert take_room(7, np.uint16, folder).shape == (7,)
     assert list(folder.iterdir()) == []
-
-
-def test_an_error_of_the_source_is_not_the_folders(tmp_path: Path) -> None:
-    def arrays() -> Any:
-        yield np.arange(3, dtype=np.uint32)
-        raise OSError(errno.EIO, "of the source")
-
-    with pytest.raises(OSError, match="of the source"):
-        spooled(arrays(), tmp_path)

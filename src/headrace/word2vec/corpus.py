@@ -173,7 +173,8 @@ class Corpus:
             return self.digest
         ids, lengths = xxhash.xxh3_128(), xxhash.xxh3_128()
         for shard in self.shards:
-            lengths.update(np.diff(shard.offsets).data)
+            for begin in range(0, len(shard.offsets) - 1, _HASHED_IDS):
+                lengths.update(np.diff(shard.offsets[begin : begin + _HASHED_IDS + 1]).data)
             for begin in range(int(shard.offsets[0]), int(shard.offsets[-1]), _HASHED_IDS):
                 end = min(begin + _HASHED_IDS, int(shard.offsets[-1]))
                 ids.update(shard.ids[begin:end].astype(np.uint32, copy=False).data)
@@ -268,7 +269,7 @@ def _shard(ids: NDArray[np.integer[Any]], offsets: ArrayLike) -> Shard:
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise CorpusError(f"ids are {ids.dtype} of shape {ids.shape}; needed is one row of integers.")
     borders = np.ascontiguousarray(offsets, np.int64)
-    if len(borders) == 0 or borders[0] < 0 or borders[-1] > len(ids) or (np.diff(borders) < 0).any():
+    if len(borders) == 0 or borders[0] < 0 or borders[-1] > len(ids) or (borders[1:] < borders[:-1]).any():
         raise CorpusError(
             f"offsets run from {borders[:1]} to {borders[-1:]} for {len(ids)} ids; needed are ascending "
             f"places in [0, {len(ids)}], one more than there are sentences."

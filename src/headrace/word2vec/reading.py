@@ -19,7 +19,7 @@ from headrace.sources.encodings import Transcoder, is_utf8, utf8_mark_length
 from headrace.sources.files import SourceFile, find_files
 from headrace.sources.streams import CutOff, decompressed
 from headrace.word2vec.corpus import Corpus, id_dtype
-from headrace.word2vec.spool import spooled
+from headrace.word2vec.spool import Spool
 
 Files = str | Path | Iterable[str | Path]
 
@@ -66,7 +66,8 @@ def read_corpus(
         min_count: Words counted fewer times become UNKNOWN.
         max_size: At most so many words, the most frequent ones; ``None``: no limit.
         encoding: Of the texts, such as ``"latin-1"``.
-        scratch: Folder for an unnamed file that holds the ids, 4 bytes a token; ``None``: memory.
+        scratch: Folder for unnamed files that hold the ids, 4 bytes a token, and the borders of sentences,
+            8 bytes each; ``None``: memory.
 
     Returns:
         The corpus, and a vocabulary with PAD 0 and UNKNOWN 1.
@@ -77,13 +78,13 @@ def read_corpus(
     """
     rules = Rules(min_count=min_count, max_size=max_size)
     rules.check()
-    interner, lengths = Interner(), [np.zeros(1, np.int64)]
-    codes = spooled(_coded(sentence_blocks(files, encoding), interner, lengths), scratch)
+    interner = Interner()
+    codes, borders = _coded(sentence_blocks(files, encoding), interner, scratch)
     counts = _counts(codes, len(interner))
     vocabulary = _ranked(interner.values(), counts, rules)
     _replace(codes, vocabulary.encode(interner.values()).astype(np.uint32))
     ids = codes if scratch is not None else codes.astype(id_dtype(len(vocabulary)), copy=False)
-    return Corpus.from_arrays(ids, np.cumsum(np.concatenate(lengths))), vocabulary
+    return Corpus.from_arrays(ids, borders), vocabulary
 
 
 def sentence_blocks(
@@ -157,13 +158,22 @@ def _whole_lines(pieces: Iterable[bytes], block_bytes: int) -> Iterator[bytes]:
 
 
 def _coded(
-    blocks: Iterable[pa.LargeListArray], interner: Interner, lengths: list[NDArray[np.int64]]
-) -> Iterator[NDArray[np.uint32]]:
-    """Yield a code for each word; the sentences' lengths go to ``lengths``."""
-    for block in blocks:
-        offsets, words = list_borders(block)
-        lengths.append(np.diff(offsets))
-        yield interner.intern(words)
+    blocks: Iterable[pa.LargeListArray], interner: Interner, scratch: Path | str | None
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return a code for each word, uint32 [T], and where sentences begin and end, int64 [N + 1].
+
+    A literal ``<unk>`` has code 0, whether the texts write it or not.
+    """
+    interner.intern(pa.array([OWN_UNKNOWN], pa.large_string()))
+    with Spool(np.uint32, scratch) as codes, Spool(np.int64, scratch) as borders:
+        borders.append(np.zeros(1, np.int64))
+        words_before = 0
+        for block in blocks:
+            offsets, words = list_borders(block)
+            borders.append(offsets[1:] - offsets[0] + words_before)
+            codes.append(interner.intern(words))
+            words_before += len(words)
+        return codes.array(), borders.array()
 
 
 def _counts(codes: NDArray[np.uint32], size: int) -> NDArray[np.int64]:
@@ -179,7 +189,5 @@ def _replace(codes: NDArray[np.uint32], ids: NDArray[np.uint32]) -> None:
 
 
 def _ranked(words: pa.Array, counts: NDArray[np.int64], rules: Rules) -> Vocabulary:
-    """Rank counted words; a literal ``<unk>`` is counted as UNKNOWN."""
-    own = np.array([word == OWN_UNKNOWN for word in words.to_pylist()], bool)
-    known = words.filter(pa.array(~own))
-    return Vocabulary.from_counts(known, counts[~own], rules, {rules.unknown_id: int(counts[own].sum())})
+    """Rank counted words; the first, a literal ``<unk>``, is counted as UNKNOWN."""
+    return Vocabulary.from_counts(words[1:], counts[1:], rules, {rules.unknown_id: int(counts[0])})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -26,34 +26,54 @@ def take_room(size: int, dtype: DTypeLike, folder: Path | str | None) -> NDArray
         return Scratch(None if folder is None else Path(folder)).empty(size, dtype)
 
 
-def spooled(arrays: Iterable[NDArray[np.uint32]], folder: Path | str | None) -> NDArray[np.uint32]:
-    """Return the arrays as one, in a file of the folder; ``None``: in memory.
+class Spool:
+    """Arrays that become one: each is written behind the others, in memory or in a file of a folder.
+
+        with Spool(np.uint32, folder) as spool:
+            spool.append(ids)
+            whole = spool.array()
+
+    Args:
+        dtype: Of all arrays.
+        folder: Where the file is made; ``None``: in memory.
 
     Raises:
-        CorpusError: The folder has no room for them, or cannot be written.
+        CorpusError: The folder cannot be written.
     """
-    if folder is None:
-        held = io.BytesIO()
-        for array in arrays:
-            held.write(array.data)
-        return np.frombuffer(held.getbuffer(), np.uint32)
-    with _open_spool(Path(folder)) as file:
-        for array in arrays:
-            with _refusals_of(folder):
-                _write_whole(file, array.data.cast("B"))
-        return np.memmap(file, np.uint32, "r+") if file.tell() else np.empty(0, np.uint32)
 
+    def __init__(self, dtype: DTypeLike, folder: Path | str | None) -> None:
+        self._dtype = np.dtype(dtype)
+        self._folder = folder
+        self._file: IO[bytes] = io.BytesIO() if folder is None else self._open(Path(folder))
 
-def _open_spool(folder: Path) -> io.FileIO:
-    with _refusals_of(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        return tempfile.TemporaryFile(dir=folder, buffering=0)
+    def append(self, array: NDArray[Any]) -> None:
+        """Write an array behind the others.
 
+        Raises:
+            CorpusError: The folder has no room for it.
+        """
+        content = array.astype(self._dtype, copy=False).data.cast("B")
+        with _refusals_of(self._folder):
+            while content:  # an unbuffered file may take less at a time
+                content = content[self._file.write(content) :]
 
-def _write_whole(file: io.FileIO, content: memoryview) -> None:
-    """Write all of it: an unbuffered file may take less at a time."""
-    while content:
-        content = content[file.write(content) :]
+    def array(self) -> NDArray[Any]:
+        """Return all of them as one array, which may be written, and outlives the spool."""
+        if isinstance(self._file, io.BytesIO):
+            return np.frombuffer(self._file.getbuffer(), self._dtype)
+        return np.memmap(self._file, self._dtype, "r+")[:] if self._file.tell() else np.empty(0, self._dtype)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._folder is not None:
+            self._file.close()
+
+    def _open(self, folder: Path) -> IO[bytes]:
+        with _refusals_of(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            return tempfile.TemporaryFile(dir=folder, buffering=0)
 
 
 @contextlib.contextmanager
