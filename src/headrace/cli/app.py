@@ -168,9 +168,10 @@ def show(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show rows of a store: raw values beside ids; of a store of tokens sampled windows, decoded.
+    """Show rows of a store: raw values beside ids.
 
     Ids and numbers are decoded with what the store learned. Long texts and lists are cut, but for --json.
+    Of a store of tokens, sampled windows are shown, decoded.
     """
     existing(store, "store")
     with failures(_UNCHANGED):
