@@ -40,7 +40,7 @@ BENCHMARKS = [
     Benchmark("loader_start", "", "--rows 50000 --runs 1"),
     Benchmark("loader_resume", "", "--rows 50000 --steps 3 --repeats 2"),
     Benchmark("loader_blocks", "", "--gigabytes 0.1 --seconds 1"),
-    Benchmark("windows", "", "--tokens 2_000_000 --batches 20 --repeats 1"),
+    Benchmark("windows", "--peers 200", "--tokens 2_000_000 --batches 20 --repeats 1 --peers 2"),
     Benchmark(
         "tokenize_text",
         "--books {data}/gutenberg --tokenizers {data}/tokenizers",

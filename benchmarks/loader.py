@@ -4,9 +4,9 @@
 
 ``peers/rows/layout.py`` says what the data and a batch are: six scalars, a number and a history of up to 50
 that is left-padded with its mask; batches of 4,096 as torch tensors. Contenders run in turn, each in a
-process of its own, for ``--seconds`` of an epoch; rows per second are counted from the first batch on. Before
-that each serves one whole epoch of a small data set, and its sums of ids must be headrace's. What is not
-installed is left out.
+process of its own, for ``--seconds`` of one epoch or more; rows per second are counted from the first batch
+of each on. Before that each serves one whole epoch of a small data set, and its sums of ids must be
+headrace's. What is not installed is left out.
 
 The share of the machine's limit is of what ``peers/rows/machine.py`` copies: random rows of as many bytes.
 """
