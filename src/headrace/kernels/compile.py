@@ -67,7 +67,16 @@ class Kernel(Compilable):
         return code(*arguments)
 
     def _load(self, signature: Signature) -> Callable[..., Any]:
-        """Return the code for some types: from disk, or compiled and kept there."""
+        """Return the code for some types; what Numba alone makes of the function where that fails."""
+        try:
+            return link.callable_of(self._code(signature), self.function.__name__)
+        except RuntimeError:  # it calls what is not known here, or LLVM does not know this machine
+            from headrace.kernels.native.translate import numba_callable
+
+            return cast(Callable[..., Any], numba_callable(self.function))
+
+    def _code(self, signature: Signature) -> bytes:
+        """Return the object code for some types: from disk, or compiled and kept there."""
         types = files.digest(", ".join(map(str, signature)))
         name = f"{self.function.__module__.rpartition('.')[2]}.{self.function.__name__}-{types}"
         code = files.read_code(name, self._fingerprint)
@@ -76,12 +85,7 @@ class Kernel(Compilable):
 
             code = translate(self.function, signature, counted=self._counted)
             files.keep_code(name, self._fingerprint, code)
-        try:
-            return link.callable_of(code, self.function.__name__)
-        except RuntimeError:  # it calls what is not known here: let Numba do all of it
-            from headrace.kernels.native.translate import numba_callable
-
-            return cast(Callable[..., Any], numba_callable(self.function))
+        return code
 
     @functools.cached_property
     def _fingerprint(self) -> bytes:

@@ -24,7 +24,7 @@ from llvmlite import __version__ as llvmlite_version
 from llvmlite import binding
 
 _CHECKSUM = 16
-_FINGERPRINT = 16
+FINGERPRINT_BYTES = 16
 _SUFFIX = ".native"
 
 
@@ -33,7 +33,7 @@ def read_code(name: str, fingerprint: bytes) -> bytes | None:
     for folder in _folders():
         with contextlib.suppress(OSError):
             content = (folder / _file_name(name)).read_bytes()
-            code = content[_CHECKSUM + _FINGERPRINT :]
+            code = content[_CHECKSUM + FINGERPRINT_BYTES :]
             if content[:_CHECKSUM] == _checksum(fingerprint + code):
                 return code
     return None

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import xxhash
 from llvmlite import binding
 
 from headrace.kernels.native import files
-from headrace.kernels.native.runtime import RUNTIME
+from headrace.kernels.native.runtime import runtime_module
 from headrace.kernels.native.signature import NUMBERS
 
 ENTRY = "headrace_entry"
@@ -22,6 +21,7 @@ _FASTCALL = 0x80
 _ARRAY_NEW, _ARRAY_SET_BASE = 93, 282
 """Places in NumPy's table of C functions, the same in every release: ``numpy/__multiarray_api.h``."""
 _LIBRARY = "runtime"
+_RUNTIME = bytes(files.FINGERPRINT_BYTES)
 _numbers = itertools.count()
 
 
@@ -101,13 +101,13 @@ def _target_machine() -> Any:
 
 
 def _runtime_code() -> bytes:
-    fingerprint = xxhash.xxh3_128_digest(RUNTIME.encode())
-    code = files.read_code(_LIBRARY, fingerprint)
+    """Return the object code of the runtime; its source is part of what code on disk is known by."""
+    code = files.read_code(_LIBRARY, _RUNTIME)
     if code is None:
-        module = binding.parse_assembly(RUNTIME)
+        module = binding.parse_assembly(str(runtime_module()))
         module.verify()
         code = _target_machine().emit_object(module)
-        files.keep_code(_LIBRARY, fingerprint, code)
+        files.keep_code(_LIBRARY, _RUNTIME, code)
     return code
 
 

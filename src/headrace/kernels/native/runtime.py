@@ -12,71 +12,73 @@ kernel returned.
 
 from __future__ import annotations
 
-RUNTIME = """
-%block = type { i64, ptr, ptr, ptr, i64, ptr }
+from typing import Any
 
-declare ptr @malloc(i64)
-declare void @free(ptr)
-declare ptr @PyCapsule_GetPointer(ptr, ptr)
+from llvmlite import ir
 
-define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
-entry:
-  %wide = zext i32 %align to i64
-  %extra = add i64 %wide, 48
-  %total = add i64 %size, %extra
-  %overflow = icmp ult i64 %total, %size
-  br i1 %overflow, label %failed, label %allocate
-allocate:
-  %block = call ptr @malloc(i64 %total)
-  %nothing = icmp eq ptr %block, null
-  br i1 %nothing, label %failed, label %fill
-fill:
-  %start = ptrtoint ptr %block to i64
-  %behind = add i64 %start, %extra
-  %over = urem i64 %behind, %wide
-  %address = sub i64 %behind, %over
-  %data = inttoptr i64 %address to ptr
-  %size_at = getelementptr %block, ptr %block, i32 0, i32 4
-  %data_at = getelementptr %block, ptr %block, i32 0, i32 3
-  store %block zeroinitializer, ptr %block
-  store i64 1, ptr %block
-  store ptr %data, ptr %data_at
-  store i64 %size, ptr %size_at
-  ret ptr %block
-failed:
-  ret ptr null
-}
+_INT, _WORD, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
+_POINTER = ir.IntType(8).as_pointer()
+_BYTES = 6 * 8
+"""Of a block before its data."""
+_ALIGNMENT = 16
 
-define ptr @NRT_MemInfo_alloc(i64 %size) {
-  %block = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
-  ret ptr %block
-}
 
-define ptr @NRT_Allocate(i64 %size) {
-  %memory = call ptr @malloc(i64 %size)
-  ret ptr %memory
-}
+def runtime_module() -> ir.Module:
+    """Write the functions as an LLVM module."""
+    module = ir.Module("headrace_runtime")
+    malloc = _declare(module, "malloc", _POINTER, [_WORD])
+    free = _declare(module, "free", _VOID, [_POINTER])
+    _define_allocations(module, malloc)
+    for name in ("NRT_Free", "NRT_MemInfo_call_dtor"):
+        builder, (memory,) = _define(module, name, _VOID, [_POINTER])
+        builder.call(free, [memory])
+        builder.ret_void()
+    _define_free(module, free)
+    return module
 
-define void @NRT_Free(ptr %memory) {
-  call void @free(ptr %memory)
-  ret void
-}
 
-define void @NRT_MemInfo_call_dtor(ptr %block) {
-  call void @free(ptr %block)
-  ret void
-}
+def _declare(module: ir.Module, name: str, returns: Any, takes: list[Any]) -> ir.Function:
+    return ir.Function(module, ir.FunctionType(returns, takes), name)
 
-define void @headrace_free(ptr %capsule) {
-entry:
-  %block = call ptr @PyCapsule_GetPointer(ptr %capsule, ptr null)
-  %before = atomicrmw sub ptr %block, i64 1 acq_rel
-  %last = icmp eq i64 %before, 1
-  br i1 %last, label %release, label %done
-release:
-  call void @free(ptr %block)
-  br label %done
-done:
-  ret void
-}
-"""
+
+def _define(module: ir.Module, name: str, returns: Any, takes: list[Any]) -> tuple[ir.IRBuilder, Any]:
+    function = _declare(module, name, returns, takes)
+    return ir.IRBuilder(function.append_basic_block("entry")), function.args
+
+
+def _define_allocations(module: ir.Module, malloc: ir.Function) -> None:
+    builder, (size,) = _define(module, "NRT_Allocate", _POINTER, [_WORD])
+    builder.ret(builder.call(malloc, [size]))
+    builder, (size, alignment) = _define(module, "NRT_MemInfo_alloc_aligned", _POINTER, [_WORD, _INT])
+    aligned = builder.function
+    _write_allocation(builder, malloc, size, builder.zext(alignment, _WORD))
+    builder, (size,) = _define(module, "NRT_MemInfo_alloc", _POINTER, [_WORD])
+    builder.ret(builder.call(aligned, [size, _INT(_ALIGNMENT)]))
+
+
+def _write_allocation(builder: ir.IRBuilder, malloc: ir.Function, size: Any, alignment: Any) -> None:
+    """Allocate a block and return it; null where there is no memory for it."""
+    total = builder.add(size, builder.add(alignment, _WORD(_BYTES)))
+    with builder.if_then(builder.icmp_unsigned("<", total, size)):
+        builder.ret(_POINTER(None))
+    block = builder.call(malloc, [total])
+    with builder.if_then(builder.icmp_unsigned("==", block, _POINTER(None))):
+        builder.ret(_POINTER(None))
+    words = builder.bitcast(block, _WORD.as_pointer())
+    end = builder.add(builder.add(builder.ptrtoint(block, _WORD), _WORD(_BYTES)), alignment)
+    data = builder.sub(end, builder.urem(end, alignment))
+    for place, value in enumerate([_WORD(1), _WORD(0), _WORD(0), data, size, _WORD(0)]):
+        builder.store(value, builder.gep(words, [_WORD(place)]))
+    builder.ret(block)
+
+
+def _define_free(module: ir.Module, free: ir.Function) -> None:
+    """Give back one reference of a block, and the block with the last one."""
+    pointer_of = _declare(module, "PyCapsule_GetPointer", _POINTER, [_POINTER, _POINTER])
+    builder, (capsule,) = _define(module, "headrace_free", _VOID, [_POINTER])
+    block = builder.call(pointer_of, [capsule, _POINTER(None)])
+    references = builder.bitcast(block, _WORD.as_pointer())
+    before = builder.atomic_rmw("sub", references, _WORD(1), ordering="acq_rel")
+    with builder.if_then(builder.icmp_unsigned("==", before, _WORD(1))):
+        builder.call(free, [block])
+    builder.ret_void()
