@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -32,11 +33,44 @@ Batches = Iterator[Any]
 Arguments = argparse.Namespace
 
 
-def headrace_loader(values: np.ndarray, arguments: Arguments, **how: Any) -> Batches:
+def headrace_loader(
+    values: np.ndarray, arguments: Arguments, threads: int | None = None, **how: Any
+) -> Batches:
     """Serve shuffled windows with the loader, as torch tensors."""
     windows = Windows(Tokens.from_arrays(values, [0, values.size]), WINDOW, **how)
-    options = {"threads": arguments.threads, "prefetch": arguments.prefetch, "output": "torch"}
+    threads = arguments.threads if threads is None else threads
+    options = {"threads": threads, "prefetch": arguments.prefetch, "output": "torch"}
     return iter(windows.loader(batch_size=ROWS, shuffle="global", seed=1, **options))
+
+
+def in_two_threads(make: Callable[[], Batches]) -> Batches:
+    """Make batches in two threads that hand nothing over: each in its own loop, counted alone.
+
+    What is yielded is one for each batch that either has made since.
+    """
+    done = [0, 0]
+    over = threading.Event()
+
+    def work(place: int) -> None:
+        for _ in make():
+            done[place] += 1
+            if over.is_set():
+                return
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        given = 0
+        while True:
+            time.sleep(0.001)
+            made = sum(done)
+            yield from range(given, made)
+            given = made
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 def headrace_gather(values: np.ndarray, **how: Any) -> Batches:
@@ -217,8 +251,11 @@ def main() -> None:
             "NumPy gather, index arrays, 1 thread": lambda: numpy_index(values),
             "NumPy gather from a sliding view, 1 thread": lambda: numpy_two(values),
             "NumPy, both views of one block, 1 thread": lambda: numpy_views(values),
+            "NumPy gather from a sliding view, 2 threads": lambda: in_two_threads(lambda: numpy_two(values)),
+            "NumPy, both views of one block, 2 threads": lambda: in_two_threads(lambda: numpy_views(values)),
             "headrace, the space alone, 1 thread": lambda: headrace_gather(values),
-            f"headrace, loader, {arguments.threads} threads": lambda: headrace_loader(values, arguments),
+            "headrace, loader, 1 thread": lambda: headrace_loader(values, arguments, 1),
+            "headrace, loader, 2 threads": lambda: headrace_loader(values, arguments, 2),
             "nanoGPT's loop, map kept open": lambda: nanogpt(values),
             "torch Dataset, DataLoader, 0 workers": lambda: torch_dataset(values),
         },
@@ -232,7 +269,10 @@ def main() -> None:
     compare(
         {
             "copy, 1 thread": lambda: copied(5 * 8 * ROWS * WINDOW),
+            "copy, 2 threads": lambda: in_two_threads(lambda: copied(5 * 8 * ROWS * WINDOW)),
             "headrace, the space alone, 1 thread": lambda: headrace_gather(values, outputs=FIVE),
+            "headrace, loader, 1 thread": lambda: headrace_loader(values, arguments, 1, outputs=FIVE),
+            "headrace, loader, 2 threads": lambda: headrace_loader(values, arguments, 2, outputs=FIVE),
         },
         arguments,
         base="copy, 1 thread",

@@ -116,7 +116,7 @@ class WindowEpoch:
             not settings.overlap_labels,
             *streams.places,
             streams.tokens.addresses,
-            streams.tokens.like,
+            np.empty(0, streams.tokens.like.dtype.name),  # of NumPy's own dtype object: found at once
             0 if streams.eos is None else streams.eos,
             self.pad_id,
             LABEL_RULES[settings.labels],
