@@ -265,6 +265,15 @@ def test_code_that_cannot_be_linked_is_left_to_numba(folder: Path, monkeypatch: 
     assert new(total)(np.arange(4), 2) == 36
 
 
+def test_an_interpreter_with_other_objects_is_left_to_numba(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "HEAD_BYTES", 32)
+    with pytest.raises(RuntimeError, match="cpython with objects of 16 bytes"):
+        link.callable_of(b"", "total")
+    assert new(total)(np.arange(4), 2) == 36
+
+
 def test_threads_that_call_a_kernel_for_the_first_time(folder: Path) -> None:
     called: Kernel = new(total)
     found: list[int] = []

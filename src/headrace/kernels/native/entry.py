@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.np.arrayobj import make_array, populate_array
 
-from headrace.kernels.native.link import ENTRY
+from headrace.kernels.native.link import ENTRY, HEAD_BYTES
 from headrace.kernels.native.signature import ArrayType, NumberType, Signature
 
 _BYTE, _INT, _WORD = ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -27,8 +27,6 @@ _OBJECT = ir.LiteralStructType([_WORD, _POINTER])
 _ARRAY = ir.LiteralStructType([_WORD, _POINTER, _POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER, _INT])
 """References, type, data, ndim, shape, strides, base, dtype, flags."""
 _TYPE, _DATA, _NDIM, _SHAPE, _STRIDES, _DTYPE, _FLAGS = 1, 2, 3, 4, 5, 7, 8
-_HEAD_BYTES = 16
-"""References and type, before what an object holds."""
 _C, _F, _ALIGNED, _WRITABLE = 0x1, 0x2, 0x100, 0x400
 
 
@@ -95,7 +93,7 @@ class EntryWriter:
         """Check a number of NumPy or Python and return its value."""
         numba_type = numba_type_of(kind)
         stored = self.context.get_data_type(numba_type).as_pointer()
-        behind = self.builder.bitcast(self.builder.gep(given, [_WORD(_HEAD_BYTES)]), stored)
+        behind = self.builder.bitcast(self.builder.gep(given, [_WORD(HEAD_BYTES)]), stored)
         found = self._type_of(given)
         of_numpy = self._equal(found, self._object(f"headrace_type_{kind.dtype}"))
         if kind.dtype not in _OF_PYTHON:

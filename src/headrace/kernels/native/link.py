@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,8 @@ from headrace.kernels.native.signature import NUMBERS
 ENTRY = "headrace_entry"
 """Symbol of the function that CPython calls."""
 _FASTCALL = 0x80
+HEAD_BYTES = 16
+"""References and type, which every object begins with."""
 _ARRAY_NEW, _ARRAY_SET_BASE = 93, 282
 """Places in NumPy's table of C functions, the same in every release: ``numpy/__multiarray_api.h``."""
 _LIBRARY = "runtime"
@@ -48,14 +51,22 @@ def callable_of(code: bytes, name: str) -> Callable[..., Any]:
         was compiled for, and then has done nothing.
 
     Raises:
-        RuntimeError: The code needs something that is not there.
+        RuntimeError: The code needs something that is not there, or this interpreter lays out its
+            objects in another way than the code expects.
     """
+    _require_known_layout()
     jit, _ = _runtime()
     builder = binding.JITLibraryBuilder().add_object_img(code)
     for symbol, address in symbols().items():
         builder.import_symbol(symbol, address)
     builder.add_jit_library(_LIBRARY).add_current_process().export_symbol(ENTRY)
     return _function(name, _linked(builder, jit, f"kernel{next(_numbers)}")[ENTRY])
+
+
+def _require_known_layout() -> None:
+    """Refuse interpreters without a GIL, of 32 bits, for debugging, or other than CPython."""
+    if sys.implementation.name != "cpython" or object.__basicsize__ != HEAD_BYTES:
+        raise RuntimeError(f"{sys.implementation.name} with objects of {object.__basicsize__} bytes")
 
 
 def _linked(builder: Any, jit: Any, name: str) -> Any:
