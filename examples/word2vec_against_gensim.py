@@ -8,8 +8,8 @@ The score is the share of held-out pairs (two words at most five apart) that the
 a pair of the same first word and the second word of another pair. gensim reads the very tokens
 that headrace's epochs keep, since its own keep rule, sqrt(t/f) + t/f, is not the paper's. Nor is its
 noise: it may be any word but the predicted one, here none of the centre's contexts. So headrace is
-trained twice, on its own noise and on noise drawn by gensim's rule, where nothing but the order of
-updates is left that differs.
+trained twice, on its own noise and on noise drawn by gensim's rule, where what is left that differs
+is how updates are batched and ordered, and which word of a pair is the input.
 """
 
 from __future__ import annotations
