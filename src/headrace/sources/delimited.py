@@ -1,40 +1,31 @@
-"""CSV and TSV: every field is text, as it is written."""
+"""CSV and TSV: every field is text, as it is written; Arrow's reader parses."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 from numpy.typing import NDArray
 
-from headrace.arrays import bitmap
-from headrace.kernels import delimited as kernel
 from headrace.kernels.lines import (
     CUT_OFF,
     MALFORMED_QUOTE,
     SPANS_LINES,
     UNCLOSED_QUOTE,
+    gather_lines,
     lines_with,
 )
 from headrace.sources.batch import Column, TextBlock
 from headrace.sources.checks import invalid_utf8
 from headrace.sources.jsonl import Parsed
 
-
-class _Fields(NamedTuple):
-    """Where fields stand in a block; the arrays are those of ``headrace.kernels.delimited``."""
-
-    begins: NDArray[np.int32]
-    stops: NDArray[np.int32]
-    marks: NDArray[np.uint8]
-
-    def at(self, key: Any) -> _Fields:
-        """Return the fields that an index gives."""
-        return _Fields(self.begins[key], self.stops[key], self.marks[key])
+_BOM = b"\xef\xbb\xbf"
+_SMALLEST_BLOCK = 64
 
 
 class DelimitedParser:
@@ -51,40 +42,20 @@ class DelimitedParser:
         self, columns: Sequence[Column], delimiter: str, quote: str, missing_values: Sequence[str]
     ) -> None:
         self.columns = tuple(columns)
-        self._delimiter = ord(delimiter)
+        self._delimiter = delimiter
         self._quote = quote
-        self._quote_byte = ord(quote) if quote else -1
-        self._known: tuple[tuple[str, ...], _Wanted] | None = None
-        missing = [text.encode() for text in missing_values]
-        self._missing = np.frombuffer(b"".join(missing), np.uint8)
-        self._missing_borders = np.cumsum([0, *map(len, missing)]).astype(np.int64)
+        self._missing = list(missing_values)
 
     def parse(self, block: TextBlock) -> Parsed:
         """Return the block's rows."""
         bad = self._known_bad(block)
-        rows = np.delete(np.arange(block.row_count), np.array(list(bad), np.int64))
-        wanted = self._wanted_of(block.names)
-        fields, counts = self._split(block, rows, wanted)
-        whole = counts == len(block.names)
-        for row, found in zip(rows[~whole].tolist(), counts[~whole].tolist(), strict=True):
-            bad[row] = _ragged(len(block.names), found, bool(block.records.flags[row] & SPANS_LINES))
-        if not whole.all():
-            fields, rows = fields.at((slice(None), whole)), rows[whole]
-        data = np.frombuffer(block.data, np.uint8)
-        arrays = [
-            pa.nulls(rows.size, pa.string())
-            if place is None
-            else self._column(data, fields.at(int(np.searchsorted(wanted.numbers, place))))
-            for place in wanted.by_column
-        ]
-        return Parsed(arrays, rows, dict(sorted(bad.items())))
-
-    def _wanted_of(self, names: tuple[str, ...]) -> _Wanted:
-        """Return which fields are wanted; blocks of one file share their names."""
-        known = self._known
-        if known is None or known[0] is not names:
-            known = self._known = names, _wanted(names, self.columns)
-        return known[1]
+        rows = np.setdiff1d(np.arange(block.row_count), np.array(list(bad), np.int64), assume_unique=True)
+        arrays, ragged = self._read(block, rows)
+        bad.update((int(rows[place]), reason) for place, reason in ragged.items())
+        kept = np.delete(rows, np.array(list(ragged), np.int64))
+        if any(len(array) != kept.size for array in arrays):
+            raise AssertionError(f"{len(arrays[0])} rows came out of {kept.size} records")
+        return Parsed(arrays, kept, dict(sorted(bad.items())))
 
     def _known_bad(self, block: TextBlock) -> dict[int, str]:
         data, records = block.data, block.records
@@ -107,57 +78,63 @@ class DelimitedParser:
     def _unclosed(self) -> str:
         return f"the {self._quote} that opens a field is never closed; reading goes on with the next line"
 
-    def _split(
-        self, block: TextBlock, rows: NDArray[np.int64], wanted: _Wanted
-    ) -> tuple[_Fields, NDArray[np.int32]]:
-        """Return the wanted fields of chosen rows, [W, K] each, and how many fields each row has, [K]."""
-        shape = (len(wanted.numbers), rows.size)
-        fields = _Fields(np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.uint8))
-        counts = np.empty(rows.size, np.int32)
-        data, records = np.frombuffer(block.data, np.uint8), block.records
-        kernel.split_fields(
-            data,
-            records.starts,
-            records.ends,
-            rows,
-            self._delimiter,
-            self._quote_byte,
-            wanted.numbers,
-            *fields,
-            counts,
+    def _read(self, block: TextBlock, rows: NDArray[np.int64]) -> tuple[list[pa.Array], dict[int, str]]:
+        if not rows.size:
+            return [pa.nulls(0, pa.string()) for _ in self.columns], {}
+        names = [str(i) for i in range(len(block.names))]
+        places = {name: str(i) for i, name in enumerate(block.names)}
+        wanted = sorted({places[column.path] for column in self.columns if column.path in places}, key=int)
+        table, ragged = self._read_table(_lines(block, rows), names, wanted or names[:1])
+        reasons = {
+            row: _ragged(len(names), found, bool(block.records.flags[rows[row]] & SPANS_LINES))
+            for row, found in ragged.items()
+        }
+        return [self._column(table, places.get(column.path)) for column in self.columns], reasons
+
+    @staticmethod
+    def _column(table: pa.Table, name: str | None) -> pa.Array:
+        if name is None:
+            return pa.nulls(table.num_rows, pa.string())
+        chunks = table.column(name).chunks
+        return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks or [pa.nulls(0, pa.string())])
+
+    def _read_table(self, data: Any, names: list[str], wanted: list[str]) -> tuple[pa.Table, dict[int, int]]:
+        """Return the table, and for each ragged row its place and how many fields it has."""
+        ragged: dict[int, int] = {}
+
+        def note(row: Any) -> str:
+            ragged[row.number - 1] = row.actual_columns
+            return "skip"
+
+        buffer = pa.py_buffer(data)
+        options = pa.csv.ReadOptions(
+            use_threads=False, block_size=max(buffer.size + 1, _SMALLEST_BLOCK), column_names=names
         )
-        return fields, counts
+        table = pa.csv.read_csv(
+            pa.BufferReader(buffer), options, self._parse_options(note), self._convert_options(wanted)
+        )
+        return table, ragged
 
-    def _column(self, data: NDArray[np.uint8], fields: _Fields) -> pa.Array:
-        """Return fields as a string array, null where they are missing."""
-        size = fields.begins.size
-        offsets = np.empty(size + 1, np.int32)
-        kernel.field_borders(data, *fields, self._quote_byte, offsets)
-        out = np.empty(offsets[-1], np.uint8)
-        kernel.copy_fields(data, *fields, self._quote_byte, offsets, out)
-        valid = np.empty(size, np.bool_)
-        missing = kernel.mark_missing(data, *fields, self._missing, self._missing_borders, valid)
-        buffers = [bitmap(valid) if missing else None, pa.py_buffer(offsets), pa.py_buffer(out)]
-        return pa.Array.from_buffers(pa.string(), size, buffers, missing)
+    def _parse_options(self, note: Callable[[Any], str]) -> pa.csv.ParseOptions:
+        return pa.csv.ParseOptions(
+            delimiter=self._delimiter,
+            quote_char=self._quote or False,
+            double_quote=True,
+            escape_char=False,
+            newlines_in_values=False,  # only asked where a block is cut, and here the block is whole
+            ignore_empty_lines=True,
+            invalid_row_handler=note,
+        )
 
-
-class _Wanted(NamedTuple):
-    """Which fields of a file are wanted."""
-
-    numbers: NDArray[np.int64]
-    """int64 [W], ascending."""
-
-    by_column: tuple[int | None, ...]
-    """The number of each wanted column's field; None where the file has none of that name."""
-
-
-def _wanted(names: tuple[str, ...], columns: tuple[Column, ...]) -> _Wanted:
-    """Find the wanted columns among a file's names, of which there may be a million."""
-    paths = {column.path for column in columns}
-    places = {name: number for number, name in enumerate(names) if name in paths}
-    return _Wanted(
-        np.array(sorted(places.values()), np.int64), tuple(places.get(column.path) for column in columns)
-    )
+    def _convert_options(self, wanted: list[str]) -> pa.csv.ConvertOptions:
+        return pa.csv.ConvertOptions(
+            check_utf8=False,  # checked before
+            column_types=dict.fromkeys(wanted, pa.string()),
+            include_columns=wanted,
+            null_values=self._missing,
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
 
 
 def read_header(record: str, delimiter: str, quote: str) -> list[str]:
@@ -177,3 +154,13 @@ def read_header(record: str, delimiter: str, quote: str) -> list[str]:
 def _ragged(expected: int, found: int, spans_lines: bool) -> str:
     reason = f"{expected} fields expected, {found} found"
     return reason + "; its quotes join several lines: one may be unclosed" if spans_lines else reason
+
+
+def _lines(block: TextBlock, rows: NDArray[np.int64]) -> Any:
+    """Return the bytes of the rows, each ending in a line end; never beginning with a byte-order mark."""
+    data, records = block.data, block.records
+    whole = memoryview(data)[: records.consumed]
+    if rows.size == records.starts.size and bytes(whole[-1:]) in (b"\n", b"\r") and not data.startswith(_BOM):
+        return whole
+    lines: Any = gather_lines(data, records, rows, newline=True)[1]
+    return b"\n" + lines.tobytes() if bytes(lines[:3]) == _BOM else lines
