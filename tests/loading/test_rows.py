@@ -206,7 +206,10 @@ def test_arrays_that_do_not_fit_are_named(column, message: str) -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"id_dtype": "int16"}, "id_dtype='int16'"),
+        ({"id_dtype": "int16"}, "id_dtype='int16'; it is 'int64' or 'int32'"),
+        ({"id_dtype": np.int16}, "id_dtype=<class 'numpy.int16'>; it is"),
+        ({"id_dtype": None}, "id_dtype=None; it is"),
+        ({"id_dtype": ">i4"}, "id_dtype='>i4'; it is"),
         ({"layout": "flat"}, "layout='flat'"),
         ({"pad_to": "min"}, "pad_to='min'"),
     ],
@@ -214,6 +217,12 @@ def test_arrays_that_do_not_fit_are_named(column, message: str) -> None:
 def test_options_that_do_not_exist_are_named(option, message: str) -> None:
     with pytest.raises(LoaderError, match=message):
         everything(**option)
+
+
+@pytest.mark.parametrize("id_dtype", [np.int32, np.dtype(np.int32), "i4"])
+def test_dtypes_are_named_in_any_of_numpys_ways(id_dtype) -> None:
+    rows = pickle.loads(pickle.dumps(everything(id_dtype=id_dtype)))  # noqa: S301
+    assert take(rows, 0)["user"].dtype == np.int32
 
 
 def test_no_columns_and_no_rows() -> None:

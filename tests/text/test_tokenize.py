@@ -136,6 +136,14 @@ def test_the_smallest_width_is_taken(tmp_path: Path, size: int, dtype: str) -> N
     assert dataset[0]["input_ids"] == [0, size - 1]
 
 
+@pytest.mark.parametrize("dtype", [np.uint32, np.dtype(np.uint32), "u4"])
+def test_a_width_is_named_in_any_of_numpys_ways(tmp_path: Path, dtype: Any) -> None:
+    first = tokenize(["x"], letters, tmp_path / "store", dtype="uint32")
+    assert first.schema.field("input_ids").type.value_type == pa.uint32()
+    again = tokenize(["y"], letters, tmp_path / "store", dtype=dtype, append=True)
+    assert len(again) == 2
+
+
 def test_an_id_that_does_not_fit_is_an_error_and_publishes_nothing(tmp_path: Path) -> None:
     out = tmp_path / "store"
     with pytest.raises(TextError, match="id 65536 does not fit in dtype='uint16'"):

@@ -131,6 +131,15 @@ def test_bool_mask_and_row_outputs(everything: Everything) -> None:
     assert list(batch) == ["attention_mask", "document", "start", "length"]
 
 
+@pytest.mark.parametrize("dtype", [bool, np.bool_, np.dtype(np.bool_)])
+def test_the_mask_s_dtype_is_named_in_any_of_numpys_ways(dtype: Any) -> None:
+    named, other = (
+        Windows(TEN, 4, outputs=("attention_mask",), mask_dtype=each, pad_id=0) for each in ("bool", dtype)
+    )
+    assert other.fingerprint == named.fingerprint
+    assert next(iter(other.loader(batch_size=3)))["attention_mask"].dtype == np.bool_
+
+
 def test_columns_travel_with_the_tokens(everything: Everything) -> None:
     tokens = Tokens.from_arrays(
         np.array([1, 2, 3, 4, 5], np.uint8),

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 import xxhash
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from headrace.dataset.encoded import EncodedStore, names_of_rows
 from headrace.dataset.shard import empty_batch
 from headrace.dataset.view import encoded_rows
 from headrace.errors import StoreError, did_you_mean
 from headrace.loading.loader import Loader
-from headrace.loading.rows import IdDtype, Rows
+from headrace.loading.rows import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +178,7 @@ class Dataset:
     def sample_space(
         self,
         *,
-        id_dtype: IdDtype = "int64",
+        id_dtype: DTypeLike = "int64",
         masks: bool = False,
         pad_to: Literal["max", "batch"] = "max",
         layout: Literal["padded", "jagged"] = "padded",
@@ -214,7 +214,7 @@ class Dataset:
     def loader(
         self,
         *,
-        id_dtype: IdDtype = "int64",
+        id_dtype: DTypeLike = "int64",
         masks: bool = False,
         pad_to: Literal["max", "batch"] = "max",
         layout: Literal["padded", "jagged"] = "padded",

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from headrace.arrays import bytes_of, numbers_of
 from headrace.dataset.conforming import open_encoded
@@ -16,7 +16,7 @@ from headrace.dataset.declared import LISTS, StoredColumns, stored_columns
 from headrace.dataset.manifest import read_manifest
 from headrace.loading import columns
 from headrace.loading.columns import Bitmap, Column
-from headrace.loading.rows import IdDtype, Rows
+from headrace.loading.rows import Rows
 
 Batches: TypeAlias = Sequence[pa.RecordBatch]
 
@@ -26,7 +26,7 @@ def encoded_rows(
     shards: Batches,
     fingerprint: str,
     *,
-    id_dtype: IdDtype = "int64",
+    id_dtype: DTypeLike = "int64",
     masks: bool = False,
     pad_to: Literal["max", "batch"] = "max",
     layout: Literal["padded", "jagged"] = "padded",

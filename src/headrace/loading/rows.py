@@ -8,18 +8,19 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from headrace.errors import LoaderError
 from headrace.kernels import gather as kernels
 from headrace.loading.columns import Column
+from headrace.loading.dtypes import dtype_name
 from headrace.loading.pool import Fresh
 from headrace.loading.space import Batch, Memory, Role
 from headrace.loading.tables import Ragged, build_table
 from headrace.order.sampler import digest
 
-IdDtype: TypeAlias = Literal["int64", "int32"]
 _INT64 = np.dtype(np.int64)
+_ID_DTYPES = ("int64", "int32")
 Selection: TypeAlias = "range | NDArray[np.int64] | None"
 
 
@@ -53,17 +54,18 @@ class Rows:
         shard_rows: Sequence[int],
         fingerprint: str,
         *,
-        id_dtype: IdDtype = "int64",
+        id_dtype: DTypeLike = "int64",
         masks: bool = False,
         pad_to: Literal["max", "batch"] = "max",
         layout: Literal["padded", "jagged"] = "padded",
         meta: Sequence[str] = ("weight",),
         reopen: tuple[Callable[..., Rows], tuple[Any, ...]] | None = None,
     ) -> None:
-        _check_choice("id_dtype", id_dtype, ("int64", "int32"))
+        ids = dtype_name(id_dtype, _ID_DTYPES) or id_dtype
+        _check_choice("id_dtype", ids, _ID_DTYPES)
         _check_choice("pad_to", pad_to, ("max", "batch"))
         _check_choice("layout", layout, ("padded", "jagged"))
-        self._arguments = {"id_dtype": id_dtype, "masks": masks, "pad_to": pad_to, "layout": layout}
+        self._arguments = {"id_dtype": ids, "masks": masks, "pad_to": pad_to, "layout": layout}
         self._columns = tuple(columns)
         self._meta = tuple(meta)
         self._shard_rows = tuple(int(rows) for rows in shard_rows)
@@ -72,7 +74,7 @@ class Rows:
         self._selection: Selection = None
         self._tight = pad_to == "batch" and layout == "padded"
         self._flat = layout == "jagged"
-        self._table = build_table(self._columns, self._shard_rows, np.dtype(id_dtype), masks, self._flat)
+        self._table = build_table(self._columns, self._shard_rows, np.dtype(ids), masks, self._flat)
         self._starts = np.concatenate([[0], np.cumsum(self._shard_rows)]).astype(np.int64)
 
     def __len__(self) -> int:
@@ -373,6 +375,6 @@ def _rebuild(
     return rows
 
 
-def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise LoaderError(f"{name}='{value}'; it is {' or '.join(repr(choice) for choice in allowed)}.")
+        raise LoaderError(f"{name}={value!r}; it is {' or '.join(repr(choice) for choice in allowed)}.")

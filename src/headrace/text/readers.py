@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from headrace.errors import SourceError, TextError, did_you_mean
 from headrace.kernels.windows_scan import count_id, ends_after, largest_id
+from headrace.loading.dtypes import dtype_name
 from headrace.sources.files import find_files
 from headrace.text.store import IDS, tokens_of_batches
 from headrace.text.tokens import Special, Tokens, check_ids, check_special, dtype_for
@@ -26,7 +27,7 @@ _MEGATRON_DTYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8
 
 
 def from_bin(
-    path: str | Path, dtype: str = "uint16", eos: int | None = None, *, vocab_size: int | None = None
+    path: str | Path, dtype: DTypeLike = "uint16", eos: int | None = None, *, vocab_size: int | None = None
 ) -> Tokens:
     """Map a file of bare ids, as nanoGPT and llm.c write it, without a copy.
 
@@ -35,13 +36,13 @@ def from_bin(
 
     Args:
         path: The file.
-        dtype: The ids' dtype; little-endian.
+        dtype: The ids' dtype, of 8 to 64 bits; little-endian.
         eos: Id that ends each document.
         vocab_size: Number of ids, if known; every id is then checked.
 
     Raises:
         SourceError: The file is missing, or is no whole number of ids.
-        TextError: An id is not below ``vocab_size``.
+        TextError: An id is not below ``vocab_size``, or ``dtype`` is none of integers.
     """
     check_special(Special(vocab_size=vocab_size, eos=eos))
     values = _mapped(Path(path), _bin_dtype(dtype))
@@ -50,11 +51,11 @@ def from_bin(
     return Tokens.from_arrays(values, offsets, vocab_size=vocab_size, eos=eos)
 
 
-def _bin_dtype(name: str) -> np.dtype[Any]:
-    if name not in _BIN_DTYPES:
-        raise TextError(
-            f"dtype={name!r}: expected one of {', '.join(_BIN_DTYPES)}.{did_you_mean(str(name), _BIN_DTYPES)}"
-        )
+def _bin_dtype(given: DTypeLike) -> np.dtype[Any]:
+    name = dtype_name(given, _BIN_DTYPES)
+    if name is None:
+        allowed = ", ".join(_BIN_DTYPES)
+        raise TextError(f"dtype={given!r}: expected one of {allowed}.{did_you_mean(str(given), _BIN_DTYPES)}")
     return np.dtype(name).newbyteorder("<")
 
 

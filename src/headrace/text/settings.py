@@ -7,9 +7,10 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from headrace.errors import TextError, did_you_mean
+from headrace.loading.dtypes import dtype_name
 
 Pack: TypeAlias = Literal[False, "concat", "best_fit"]
 Tail: TypeAlias = Literal["pad", "drop", "shift"]
@@ -20,6 +21,7 @@ Density: TypeAlias = Literal["edges", "surprisal"] | Callable[[NDArray[np.int64]
 TOKEN_OUTPUTS = ("input_ids", "labels", "attention_mask", "segment_ids", "position_ids")
 """Outputs with one value a token, [B, W]."""
 _LARGEST = 1 << 62
+_MASK_DTYPES = ("int64", "bool")
 ROW_OUTPUTS = ("document", "start", "length")
 """Outputs with one value a row, int64 [B]."""
 
@@ -88,7 +90,7 @@ class Shared:
     positions: Positions
     objective: MLM | None
     separate_documents: bool
-    mask_dtype: Literal["int64", "bool"]
+    mask_dtype: str
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,6 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "align": (None, "sentence"),
     "labels": ("next", "same"),
     "positions": ("segment", "window", "document"),
-    "mask_dtype": ("int64", "bool"),
 }
 
 
@@ -269,6 +270,21 @@ def _plain(value: Any) -> Any:
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def mask_dtype_of(given: DTypeLike) -> str:
+    """Return the dtype of ``attention_mask`` by name.
+
+    Raises:
+        TextError: It is neither int64 nor bool.
+    """
+    name = dtype_name(given, _MASK_DTYPES)
+    if name is None:
+        raise TextError(
+            f"mask_dtype={given!r}: expected one of {', '.join(map(repr, _MASK_DTYPES))}."
+            + did_you_mean(str(given), _MASK_DTYPES)
+        )
+    return name
 
 
 def check_outputs(outputs: Any, columns: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import xxhash
+from numpy.typing import DTypeLike
 
 from headrace import disk
 from headrace.dataset.dataset import Dataset
@@ -19,6 +20,7 @@ from headrace.dataset.manifest import MANIFEST_NAME, Manifest, read_manifest, wr
 from headrace.dataset.shard import MAXIMUM_BYTES, FileEntry
 from headrace.dataset.splits import DatasetDict, load_from_disk
 from headrace.errors import TextError, did_you_mean
+from headrace.loading.dtypes import dtype_name
 from headrace.text.bars import counting
 from headrace.text.documents import read_documents
 from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
@@ -50,7 +52,7 @@ def tokenize(
     words: bool = False,
     special: Mapping[str, int] | None = None,
     vocab_size: int | None = None,
-    dtype: str | None = None,
+    dtype: DTypeLike | None = None,
     append: bool = False,
     threads: int | None = None,
     shard_bytes: int = MAXIMUM_BYTES,
@@ -170,13 +172,14 @@ def _special(tokenizer: Tokenizer, given: Mapping[str, int] | None, vocab_size: 
     return whole
 
 
-def _dtype(dtype: str | None) -> str | None:
-    if dtype is not None and dtype not in _DTYPES:
+def _dtype(dtype: DTypeLike | None) -> str | None:
+    name = dtype_name(dtype, _DTYPES)
+    if dtype is not None and name is None:
         raise TextError(
             f"dtype={dtype!r}: expected one of {', '.join(_DTYPES)}, or None for the smallest that fits."
             + did_you_mean(str(dtype), _DTYPES)
         )
-    return dtype
+    return name
 
 
 def _run(job: Job, docs: Any, append: bool) -> None:

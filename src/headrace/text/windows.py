@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import xxhash
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
@@ -36,6 +36,7 @@ from headrace.text.settings import (
     buckets_of,
     check_integer,
     check_outputs,
+    mask_dtype_of,
 )
 from headrace.text.store import tokens_of_dataset
 from headrace.text.streams import Streams, eos_to_add, pad_to_use
@@ -120,7 +121,7 @@ class Windows:
         objective: MLM | None = None,
         separate_documents: bool = False,
         spans: ArrayLike | None = None,
-        mask_dtype: Literal["int64", "bool"] = "int64",
+        mask_dtype: DTypeLike = "int64",
     ) -> None:
         self.tokens = as_tokens(tokens)
         shared = Shared(
@@ -135,7 +136,7 @@ class Windows:
             positions=positions,
             objective=objective,
             separate_documents=separate_documents,
-            mask_dtype=mask_dtype,
+            mask_dtype=mask_dtype_of(mask_dtype),
         )
         self.shared = shared
         self.buckets = buckets_of(window, stride, shared)
