@@ -162,6 +162,22 @@ def test_bytes_of_another_encoding_are_named_with_their_place(tmp_path: Path) ->
     assert texts(replaced)[0].endswith("�t�")
 
 
+def test_text_that_does_not_say_its_byte_order_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_bytes("a\n".encode("utf-16-le"))
+    for encoding in ("utf-16", "utf-32"):
+        with pytest.raises(SourceError, match=r"x\.txt: .*Give its true encoding="):
+            hr.load_dataset("text", data_files=tmp_path / "x.txt", encoding=encoding)
+    assert texts(
+        hr.load_dataset("text", data_files=tmp_path / "x.txt", split="all", encoding="utf-16-le")
+    ) == ["a"]
+
+
+def test_what_no_column_can_hold_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_bytes(b"a\xff\n")
+    with pytest.raises(SourceError, match=r"x\.txt: decoded to a lone surrogate \(U\+DCFF\)"):
+        hr.load_dataset("text", data_files=tmp_path / "x.txt", encoding_errors="surrogateescape")
+
+
 def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.txt.gz").write_bytes(gzip.compress(b"long enough " * 99)[:-20])
     with pytest.raises(SourceError, match=r"x\.txt\.gz: the gzip stream breaks off"):
@@ -186,7 +202,22 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
         ({"sample_by": "lines"}, "Did you mean 'line'"),
         ({"encoding": "utf-99"}, "unknown encoding"),
         ({"encoding": "hex"}, "not a text encoding"),
+        ({"encoding": None}, "encoding=None"),
+        ({"encoding": 5}, "encoding=5"),
         ({"encoding_errors": "shrug"}, "shrug"),
+        ({"encoding_errors": "xmlcharrefreplace"}, "don't know how to handle"),
+        ({"encoding_errors": 5}, "encoding_errors=5"),
+        ({"path": None}, r"load_dataset\(None\): expected the name of a builder, 'text'"),
+        ({"path": ["text"]}, "expected the name of a builder, 'text'"),
+        ({"split": 5}, "split=5: expected a name such as 'train'"),
+        ({"split": True}, "split=True: expected a name such as 'train'"),
+        ({"split": b"train"}, "split=b'train': expected a name such as 'train'"),
+        ({"split": ["train", 5]}, r"split=\['train', 5\]: expected a name such as 'train'"),
+        ({"data_files": 5}, "data_files: found 5, expected a path, a glob"),
+        ({"data_files": b"x.txt"}, "data_files: found b'x.txt', expected a path, a glob"),
+        ({"data_files": [None]}, r"data_files: found \[None\], expected a path, a glob"),
+        ({"data_files": {"train": None}}, "data_files: found None, expected a path, a glob"),
+        ({"data_files": {"train": {"a": "x.txt"}, "test": 5}}, "data_files: there is no file 'a'"),
         ({"streaming": True}, "streaming=True.*tokenize reads files of any size"),
         ({"data_dir": "books"}, r"data_files='folder/\*\*"),
         ({"name": "plain"}, "name='plain'"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -73,6 +73,7 @@ def load_dataset(
     _check_unsupported({"name": name, "data_dir": data_dir, **others})
     how = TextFormat(sample_by, encoding, encoding_errors, keep_linebreaks)
     files = _files_of_splits(data_files)
+    _check_split(split)
     if split is None:
         return _in_memory({name: _read(found, how) for name, found in files.items()})
     if isinstance(split, str):
@@ -81,6 +82,8 @@ def load_dataset(
 
 
 def _check_builder(path: str) -> None:
+    if not isinstance(path, str):
+        raise SourceError(f"load_dataset({path!r}): expected the name of a builder, {_TEXT!r}.")
     if path in _BUILDERS:
         return
     there = ", ".join(repr(name) for name in _BUILDERS)
@@ -88,7 +91,7 @@ def _check_builder(path: str) -> None:
         raise SourceError(f"load_dataset({path!r}): there is {there}. Use {_ELSEWHERE[path]}.")
     raise SourceError(
         f"load_dataset({path!r}): there is no such builder, only {there}, and nothing is fetched from a hub. "
-        f"Download the files, and name them with data_files=.{did_you_mean(str(path), _BUILDERS)}"
+        f"Download the files, and name them with data_files=.{did_you_mean(path, _BUILDERS)}"
     )
 
 
@@ -110,16 +113,35 @@ def _check_unsupported(arguments: Mapping[str, Any]) -> None:
             )
 
 
+def _check_split(split: object) -> None:
+    several = split if isinstance(split, Sequence) else [split]
+    if split is not None and not all(isinstance(one, str) for one in several):
+        raise SourceError(
+            f"split={split!r}: expected a name such as 'train', several of them in a list, or None."
+        )
+
+
 def _files_of_splits(data_files: Files | Mapping[str, Files] | None) -> dict[str, list[SourceFile]]:
-    if not data_files:
+    if data_files is None or (isinstance(data_files, Sized) and not len(data_files)):
         raise SourceError("load_dataset('text'): name the files with data_files='folder/*.txt'.")
     by_split = data_files if isinstance(data_files, Mapping) else {_TRAIN: data_files}
     return {str(name): _found(patterns) for name, patterns in by_split.items()}
 
 
+def _patterns(given: Any) -> list[str | Path]:
+    is_one = isinstance(given, str | Path) or not isinstance(given, Iterable)
+    several: list[str | Path] = [given] if is_one else list(given)
+    if not all(isinstance(pattern, str | Path) for pattern in several):
+        raise SourceError(
+            f"data_files: found {given!r}, expected a path, a glob or a URL, several of them in a list, "
+            "or one or several for each split: {'train': 'books/*.txt'}."
+        )
+    return several
+
+
 def _found(patterns: Files) -> list[SourceFile]:
     """Return the files of several paths and globs in the order given, each once."""
-    several = [patterns] if isinstance(patterns, str | Path) else list(patterns)
+    several = _patterns(patterns)
     try:
         files = [file for pattern in several for file in find_files(str(pattern))]
     except SourceError as error:
@@ -128,13 +150,19 @@ def _found(patterns: Files) -> list[SourceFile]:
 
 
 def _read(files: Sequence[SourceFile], how: TextFormat) -> Dataset:
-    chunks = [pa.array(texts, pa.string()) for texts in _texts(files, how)]
+    chunks = [chunk for file in files for chunk in _chunks(file, how)]
     return Dataset.from_arrow(pa.table({_TEXT: pa.chunked_array(chunks, pa.string())}))
 
 
-def _texts(files: Sequence[SourceFile], how: TextFormat) -> Iterator[list[str]]:
-    for file in files:
-        yield from read_texts(file, how)
+def _chunks(file: SourceFile, how: TextFormat) -> Iterator[pa.Array]:
+    try:
+        for texts in read_texts(file, how):
+            yield pa.array(texts, pa.string())
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            f"{file.name}: decoded to a lone surrogate (U+{ord(error.object[error.start]):04X}), which no "
+            "text column can hold. Give its true encoding=, or encoding_errors='replace'."
+        ) from None
 
 
 def _one_split(split: str, files: Mapping[str, Sequence[SourceFile]], how: TextFormat) -> Dataset:

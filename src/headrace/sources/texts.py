@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,13 +43,20 @@ class TextFormat:
                 + did_you_mean(str(self.sample_by), _CHOICES)
             )
         try:
-            io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
-            codecs.lookup_error(self.encoding_errors or "strict")
+            _try_names(self.encoding, self.encoding_errors or "strict")
         except (LookupError, TypeError, ValueError) as error:
             raise SourceError(
                 f"encoding={self.encoding!r}, encoding_errors={self.encoding_errors!r}: {error}. "
                 "Give the name of a text encoding and of an error handler of Python's codecs."
             ) from None
+
+
+def _try_names(encoding: str, encoding_errors: str) -> None:
+    """Fail where Python knows no such text encoding, or no such handler of bytes that are not of it."""
+    codecs.lookup(encoding)
+    io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    with contextlib.suppress(UnicodeDecodeError):  # what "strict" does
+        codecs.lookup_error(encoding_errors)(UnicodeDecodeError(encoding, b"\xff", 0, 1, "not of it"))
 
 
 def read_texts(file: SourceFile, how: TextFormat) -> Iterator[list[str]]:
@@ -112,3 +120,5 @@ def _decode(
             f"{file.name}: not {error.encoding} (byte {place} is 0x{error.object[error.start]:02x}: "
             f"{error.reason}). Give its true encoding=, or encoding_errors='replace'."
         ) from None
+    except UnicodeError as error:  # UTF-16 or UTF-32 that does not say its byte order
+        raise SourceError(f"{file.name}: {error}. Give its true encoding=, such as 'utf-16-le'.") from None
