@@ -35,6 +35,8 @@ def store(built: Any) -> hr.DatasetDict:
         ([{"h": {"p": 1}}], r"row 0: h: expected a list, found"),
         ({"x": 1}, r"expected a list of dicts or an Arrow table, found dict\.$"),
         (["x"], "expected a list of dicts or an Arrow table"),
+        (None, "expected a list of dicts or an Arrow table, found NoneType"),
+        ((row for row in [{"x": 1}]), "expected a list of dicts or an Arrow table, found generator"),
         (pa.table({"n": ["1", "two"]}), r"row 1: n is 'two', expected a number\.$"),
         (pa.table({"h": [1]}), r"h"),
     ],
@@ -146,6 +148,11 @@ def test_places_where_nothing_may_be_written(store: hr.DatasetDict, log: Any, tm
         hr.encode(tmp_path / "nowhere", path, out=tmp_path / "out")
     with pytest.raises(StoreError, match="nowhere: no such folder"):
         hr.Encoder(tmp_path / "nowhere")
+
+
+def test_files_are_a_path_or_several(store: hr.DatasetDict, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"files is a int; expected a file, a glob or a URL, or a list\."):
+        hr.encode(store.folder, 3, out=tmp_path / "new")  # type: ignore[arg-type]
 
 
 def test_a_feature_must_be_there_and_a_label_need_not(built: Any, tmp_path: Path, log: Any) -> None:

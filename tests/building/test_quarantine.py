@@ -176,6 +176,12 @@ def test_options_of_a_build(tmp_path: Path, built: Any, log: Any) -> None:
         hr.build(spec, out=tmp_path / "s", threads=0)
     with pytest.raises(BuildError, match="memory is 'lots'; expected a size such as '4GiB'"):
         hr.build(spec, out=tmp_path / "s", memory="lots")
+    for wrong in ("1", 1.5, True):
+        with pytest.raises(BuildError, match=r"threads=.*; it must be an integer"):
+            hr.build(spec, out=tmp_path / "s", threads=wrong)
+    for none in (0, -4, "0GiB", 1.5, True):
+        with pytest.raises(BuildError, match=r"memory is .*; expected a size such as '4GiB'"):
+            hr.build(spec, out=tmp_path / "s", memory=none)
     with pytest.raises(SpecError, match=r"features\.x: unknown key 'min_cout'"):
         hr.build({**spec, "features": {"x": {"kind": "categorical", "min_cout": 3}}}, out=tmp_path / "s")
     with pytest.raises(SpecError, match=r"no\.toml: there is no such file"):

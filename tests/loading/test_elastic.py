@@ -256,6 +256,8 @@ def test_a_damaged_state_is_refused(change, message: str) -> None:
         loader.load_state_dict({**loader.state_dict(), **change})
     with pytest.raises(StateError, match="no loader state: version, dataset, space"):
         loader.load_state_dict({"model": 1})
+    with pytest.raises(StateError, match="no loader state"):
+        loader.load_state_dict(None)
 
 
 def test_another_selection_of_the_same_dataset_is_refused() -> None:

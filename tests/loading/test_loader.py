@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from itertools import chain
@@ -217,6 +218,16 @@ def test_progress_line(capsys) -> None:
         ({"batch_size": 1, "threads": -1}, "threads=-1"),
         ({"batch_size": 1, "prefetch": -1}, "prefetch=-1"),
         ({"max_tokens": 5}, "needs the length of each sample"),
+        ({"max_tokens": "5"}, "max_tokens='5'; it must be an integer"),
+        ({"batch_size": "1"}, "batch_size='1'; it must be an integer"),
+        ({"batch_size": 1.0}, "batch_size=1.0; it must be an integer"),
+        ({"batch_size": True}, "batch_size=True; it must be an integer"),
+        ({"batch_size": 1, "seed": "7"}, "seed='7'; it must be an integer"),
+        ({"batch_size": 1, "seed": None}, "seed=None; it must be an integer"),
+        ({"batch_size": 1, "epoch": 0.5}, "epoch=0.5; it must be an integer"),
+        ({"batch_size": 1, "threads": 1.5}, "threads=1.5; it must be an integer"),
+        ({"batch_size": 1, "prefetch": "4"}, "prefetch='4'; it must be an integer"),
+        ({"batch_size": 1, "rank": "0", "world_size": 1}, "rank='0'; it must be an integer"),
         (
             {"global_batch_size": 3, "rank": 0, "world_size": 2, "last": "pad"},
             "not divisible by world_size=2",
@@ -227,6 +238,28 @@ def test_progress_line(capsys) -> None:
 def test_what_does_not_fit_is_refused_at_once(options, message: str) -> None:
     with pytest.raises((LoaderError, OrderError), match=message):
         Loader(Counting(4), **options)
+
+
+def test_integers_of_numpy_are_taken_and_the_state_goes_through_json() -> None:
+    options = {
+        "batch_size": 4,
+        "seed": 7,
+        "epoch": 2,
+        "threads": 1,
+        "prefetch": 1,
+        "rank": 0,
+        "world_size": 1,
+    }
+    plain = Loader(Counting(30), shuffle="global", **options)
+    loader = Loader(
+        Counting(30), shuffle="global", **{name: np.int32(value) for name, value in options.items()}
+    )
+    assert json.loads(json.dumps(loader.state_dict())) == plain.state_dict()
+    loader.set_epoch(np.int64(3))
+    plain.set_epoch(3)
+    assert json.dumps(loader.state_dict()) == json.dumps(plain.state_dict())
+    with pytest.raises(LoaderError, match="epoch='4'; it must be an integer"):
+        loader.set_epoch("4")
 
 
 def test_ranks_from_the_environment(monkeypatch) -> None:

@@ -151,6 +151,7 @@ def ragged(width: int) -> Rows:
         (lambda: mixture({"a": 1, "b": 1}, {"a": 1, "b": 0}), "weight of 'b' is 0"),
         (lambda: mixture({"a": 1, "b": 1}, {"a": 1, "b": 1e-6}), "'b' is below a thousandth"),
         (lambda: two(stop="last"), "stop='last'"),
+        (lambda: mixture({"a": 1}, {"a": "much"}), "weight of 'a' is 'much'; it must be a number"),
         (lambda: Loader(two(), batch_size=1, shuffle="block"), "orders its samples itself"),
         (lambda: mixture({"a": 1, "b": 0}, {"a": 1, "b": 1}).at(0, 0), "'b' of the mixture has no samples"),
         (lambda: two().at(0, -1), "epoch -1"),

@@ -70,6 +70,13 @@ def test_pinning_is_asked_for_only_where_there_is_an_accelerator(monkeypatch) ->
     with pytest.raises(LoaderError, match="pin_memory=True needs an accelerator"):
         Loader(rows(), batch_size=4, output="torch", pin_memory=True)
     assert not TorchConverter("cpu", None).pin
+    with pytest.raises(LoaderError, match="device='nope' is none that torch knows"):
+        Loader(rows(), batch_size=4, output="torch", device="nope")
+    with pytest.raises(LoaderError, match=r"device=3\.5 is none that torch knows"):
+        Loader(rows(), batch_size=4, output="torch", device=3.5)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    with pytest.raises(LoaderError, match="device='cuda:0': torch finds no accelerator"):
+        Loader(rows(), batch_size=4, output="torch", device="cuda:0")
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self + 0)
     assert TorchConverter("cuda", None).pin
@@ -209,6 +216,8 @@ def test_what_does_not_fit_is_refused() -> None:
         Loader(Counting(3), batch_size=1).as_torch_dataloader()
     with pytest.raises(LoaderError, match="num_workers=-1"):
         loader_of().as_torch_dataloader(num_workers=-1)
+    with pytest.raises(LoaderError, match="num_workers='2'; it must be an integer"):
+        loader_of().as_torch_dataloader(num_workers="2")
 
 
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")

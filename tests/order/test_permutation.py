@@ -104,6 +104,29 @@ def test_wrong_sizes_and_types() -> None:
         Permutation(5).inverse(5)
 
 
+@pytest.mark.parametrize("wrong", ["1", 1.5, True, None])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda wrong: Permutation(wrong),
+        lambda wrong: Permutation(5, seed=wrong),
+        lambda wrong: Permutation(5, epoch=wrong),
+        lambda wrong: Permutation(5)[wrong],
+        lambda wrong: Permutation(5).inverse(wrong),
+    ],
+)
+def test_what_is_no_integer_is_refused(make, wrong) -> None:
+    with pytest.raises(OrderError, match="it must be an integer"):
+        make(wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.longlong, np.uint64])
+def test_integers_of_numpy_are_integers(dtype) -> None:
+    found = Permutation(dtype(100), seed=dtype(7), epoch=dtype(3))
+    assert list(found) == list(Permutation(100, 7, 3))
+    assert found[dtype(5)] == found[5]
+
+
 # Statistics. Each test gives a p-value; a true shuffle is below 1e-4 once in ten thousand runs, and
 # these runs are fixed. Each must also catch a shuffle that is known to be bad.
 

@@ -39,6 +39,7 @@ from headrace.encoding.split import OUTSIDE, split_of_file
 from headrace.encoding.tables import JoinedTable
 from headrace.engine.local import default_threads, run_beside, working_beside
 from headrace.errors import BuildError, StoreError
+from headrace.order.integers import integer
 from headrace.sources import BadRow, Reader, SourceFile, open_source
 from headrace.spec import FileSplit, Spec
 
@@ -105,7 +106,7 @@ def to_spec(spec: Spec | str | Path | Mapping[str, Any]) -> Spec:
 
 def settings_of(memory: int | str | None, threads: int | None, progress: Progress) -> Settings:
     """Return the settings of a build; ``None`` takes the defaults."""
-    if threads is not None and threads < 1:
+    if threads is not None and integer("threads", threads, BuildError) < 1:
         raise BuildError(f"threads is {threads}; it must be at least 1.")
     return Settings(
         memory=machine_memory() // 4 if memory is None else parse_size(memory),

@@ -74,7 +74,7 @@ def encode(
     """
     settings = settings_of(memory, threads, progress)
     opened = load_from_disk(store)
-    patterns = [str(files)] if isinstance(files, str | Path) else [str(file) for file in files]
+    patterns = _patterns(files)
     out = Path(out)
     if out.resolve() == opened.folder.resolve():
         raise BuildError(f"{out} is the store that encodes. Choose another folder for --out.")
@@ -128,6 +128,14 @@ def encode(
         shards = {name: tuple(entries) for name, entries in splits.items()}
         publish(out, Manifest("rows", fingerprint, shards, files_, details))
     return load_from_disk(out)[SPLIT]
+
+
+def _patterns(files: str | Path | Sequence[str | Path]) -> list[str]:
+    """Return the globs or URLs of the files to encode."""
+    given = [files] if isinstance(files, str | Path) else files
+    if not isinstance(given, Sequence):
+        raise SourceError(f"files is a {type(files).__name__}; expected a file, a glob or a URL, or a list.")
+    return [str(file) for file in given]
 
 
 def _is_finished(out: Path, fingerprint: str) -> bool:

@@ -76,12 +76,10 @@ def parse_size(text: str | int) -> int:
     """Return the bytes that ``"1GiB"``, ``"500 MB"`` or a number mean; K, M, G and T are powers of 1024.
 
     Raises:
-        BuildError: The text is no size.
+        BuildError: It is no size, or nothing.
     """
-    if isinstance(text, int):
-        return text
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
+    found = _SIZE.fullmatch(str(text).strip())
+    if found is None or not float(found[1]) or not isinstance(text, str | int):
         raise BuildError(
             f"memory is {text!r}; expected a size such as '4GiB', '500MiB' or a number of bytes."
         )

@@ -17,6 +17,7 @@ from headrace.loading.space import EpochSpace, SampleSpace
 from headrace.loading.state import State, check_state, make_state
 from headrace.loading.timing import Clock, Report
 from headrace.order.bucketed import checked_lengths, cut_order
+from headrace.order.integers import integer
 from headrace.order.plan import Last, Plan
 from headrace.order.quality import ShuffleQuality, measure_shuffle
 from headrace.order.sampler import Budget, EpochOrder, Global, Sampler, Sequential, as_sampler
@@ -97,8 +98,8 @@ class Loader:
         }
         self.space = space
         self.rank, self.world_size = resolve_ranks(rank, world_size)
-        self.seed = seed
-        self.epoch = epoch
+        self.seed = integer("seed", seed, LoaderError)
+        self.epoch = integer("epoch", epoch, LoaderError)
         self.last = last
         self.threads = _not_negative("threads", threads)
         self.prefetch = _not_negative("prefetch", prefetch)
@@ -138,6 +139,7 @@ class Loader:
 
         The present one keeps a position that was loaded and not yet iterated; another starts at 0.
         """
+        epoch = integer("epoch", epoch, LoaderError)
         if epoch != self.epoch:
             self.epoch, self._position, self._begin = epoch, 0, 0
 
@@ -281,9 +283,10 @@ class Loader:
 
 
 def _not_negative(name: str, value: int) -> int:
-    if value < 0:
+    number = integer(name, value, LoaderError)
+    if number < 0:
         raise LoaderError(f"{name}={value}; it must not be negative.")
-    return value
+    return number
 
 
 def _budget(
@@ -295,7 +298,8 @@ def _budget(
     if len(given) != 1:
         found = " and ".join(f"{name}=" for name in given) or "none"
         raise LoaderError(f"give one of batch_size=, global_batch_size= and max_tokens=; {found} was given.")
-    name, value = next(iter(given.items()))
+    name, found_value = next(iter(given.items()))
+    value = integer(name, found_value, LoaderError)
     if value < 1:
         raise LoaderError(f"{name}={value}; it must be at least 1.")
     if name == "max_tokens":

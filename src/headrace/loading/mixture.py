@@ -62,7 +62,7 @@ class Mixture:
         self.spaces = dict(spaces)
         self.stop = stop
         self.shuffle = shuffle
-        self.counts = _counts(list(self.spaces), [float(weights[name]) for name in self.spaces])
+        self.counts = _counts(list(self.spaces), [_number(name, weights[name]) for name in self.spaces])
 
     @property
     def fingerprint(self) -> str:
@@ -253,6 +253,13 @@ def _check_names(spaces: Mapping[str, SampleSpace], weights: Mapping[str, float]
     if set(spaces) != set(weights):
         odd = sorted(set(spaces) ^ set(weights))
         raise LoaderError(f"spaces and weights must have the same names; only one has {', '.join(odd)}.")
+
+
+def _number(name: str, weight: Any) -> float:
+    try:
+        return float(weight)
+    except (TypeError, ValueError):
+        raise LoaderError(f"weight of '{name}' is {weight!r}; it must be a number.") from None
 
 
 def _counts(names: list[str], weights: list[float]) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from headrace.errors import LoaderError
+from headrace.order.integers import integer
 from headrace.order.plan import check_ranks
 
 
@@ -13,7 +14,7 @@ def resolve_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
     """Return rank and world size: as given, or of ``torch.distributed``, the environment, or 0 of 1.
 
     Raises:
-        LoaderError: Only one of the two is given, or RANK and WORLD_SIZE are not numbers.
+        LoaderError: Only one of the two is given, one is no integer, or RANK and WORLD_SIZE are none.
         OrderError: The rank is not of this world.
     """
     if (rank is None) != (world_size is None):
@@ -21,6 +22,7 @@ def resolve_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
         raise LoaderError(f"{given}= is given without {missing}=; give both, or neither.")
     if rank is None or world_size is None:
         rank, world_size = _distributed_ranks() or _environment_ranks()
+    rank, world_size = integer("rank", rank, LoaderError), integer("world_size", world_size, LoaderError)
     check_ranks(rank, world_size)
     return rank, world_size
 

@@ -28,7 +28,9 @@ def check_state(state: Mapping[str, Any], identity: Mapping[str, Any]) -> tuple[
     Raises:
         StateError: It is of another dataset, order, seed, layout or version; the difference is named.
     """
-    missing = [name for name in _FIELDS if name not in state]
+    given: object = state
+    known = given if isinstance(given, Mapping) else ()
+    missing = [name for name in _FIELDS if name not in known]
     if missing:
         raise StateError(
             f"this is no loader state: {', '.join(missing)} missing. Give what state_dict() returned."

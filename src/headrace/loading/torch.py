@@ -26,11 +26,11 @@ class TorchConverter(Converter):
             accelerator and ``device`` is one.
 
     Raises:
-        LoaderError: ``pin_memory=True`` without an accelerator.
+        LoaderError: ``pin_memory=True`` without an accelerator, or torch knows no such device.
     """
 
     def __init__(self, device: Any, pin_memory: bool | None) -> None:
-        self.device = None if device is None else torch.device(device)
+        self.device = _device(device)
         self.moves = device is not None
         wanted = self.device is not None and self.device.type not in ("cpu", "meta")
         self.pin = wanted if pin_memory is None else pin_memory
@@ -57,6 +57,26 @@ class TorchConverter(Converter):
         if isinstance(value, dict):
             return self.move(value)
         return value.to(self.device, non_blocking=True) if isinstance(value, torch.Tensor) else value
+
+
+def _device(given: Any) -> torch.device | None:
+    """Return the device that ``device=`` names; it is not opened, since worker processes come here too."""
+    if given is None:
+        return None
+    try:
+        device = torch.device(given)
+    except (RuntimeError, TypeError) as error:
+        raise LoaderError(
+            f"device={given!r} is none that torch knows: {str(error).splitlines()[0]}"
+        ) from None
+    if device.type in _ACCELERATORS and not torch.accelerator.is_available():
+        raise LoaderError(
+            f"device={given!r}: torch finds no accelerator; leave it out, or install its driver."
+        )
+    return device
+
+
+_ACCELERATORS = ("cuda", "mps", "xpu")
 
 
 def _tensor(value: Any) -> Any:

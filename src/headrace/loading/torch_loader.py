@@ -18,6 +18,7 @@ from headrace.errors import LoaderError
 from headrace.loading.maker import Made
 from headrace.loading.state import State
 from headrace.loading.torch import TorchConverter
+from headrace.order.integers import integer
 
 if TYPE_CHECKING:
     from headrace.loading.loader import Loader
@@ -96,6 +97,7 @@ class TorchDataLoader(DataLoader[dict[str, Any]]):  # type: ignore[misc]
         multiprocessing_context: Any = None,
         prefetch_factor: int | None = None,
     ) -> None:
+        num_workers = integer("num_workers", num_workers, LoaderError)
         if num_workers < 0:
             raise LoaderError(f"num_workers={num_workers}; it must not be negative.")
         self.loader = loader

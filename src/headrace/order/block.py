@@ -9,6 +9,7 @@ from headrace.errors import OrderError
 from headrace.kernels.blocks import block_order, windows_begun
 from headrace.kernels.permute import round_keys
 from headrace.kernels.rng import stream_key
+from headrace.order.integers import integer
 from headrace.order.sampler import Budget, EpochOrder, Parameters
 
 
@@ -31,12 +32,10 @@ class Block:
     """
 
     def __init__(self, block: int = 512, window: int = 32, lanes: int = 64) -> None:
-        for name, value in (("block", block), ("window", window), ("lanes", lanes)):
-            if value < 1:
-                raise OrderError(f"{name}={value}; a block order needs {name} of at least 1.")
-        self.block = block
-        self.window = window
-        self.lanes = lanes
+        self.block, self.window, self.lanes = (
+            _at_least_one(name, value)
+            for name, value in (("block", block), ("window", window), ("lanes", lanes))
+        )
 
     def describe(self) -> Parameters:
         """Return block, window and lanes."""
@@ -45,6 +44,13 @@ class Block:
     def at(self, size: int, seed: int, epoch: int, budget: Budget) -> EpochOrder:
         """Return the block order of one epoch."""
         return _BlockOrder(self, size, seed, epoch)
+
+
+def _at_least_one(name: str, value: int) -> int:
+    number = integer(name, value)
+    if number < 1:
+        raise OrderError(f"{name}={value}; a block order needs {name} of at least 1.")
+    return number
 
 
 class _BlockOrder:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headrace.errors import OrderError
 from headrace.kernels.draws import cut_by_tokens
+from headrace.order.integers import integer
 from headrace.order.permutation import Permutation
 from headrace.order.sampler import Budget, EpochOrder, ListedOrder, Parameters, digest
 from headrace.order.weighted import check_length
@@ -42,10 +43,10 @@ class LengthBucketed:
         self, lengths: NDArray[Any] | Sequence[int], window: int = 65_536, multiple_of: int = 1
     ) -> None:
         self.lengths = checked_lengths(lengths)
-        if window < 1 or multiple_of < 1:
+        self.window = integer("window", window)
+        self.multiple_of = integer("multiple_of", multiple_of)
+        if self.window < 1 or self.multiple_of < 1:
             raise OrderError(f"window={window}, multiple_of={multiple_of}; both must be at least 1.")
-        self.window = window
-        self.multiple_of = multiple_of
         self._digest = digest(self.lengths)
 
     def describe(self) -> Parameters:

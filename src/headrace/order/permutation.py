@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from typing import Any, overload
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from headrace.errors import OrderError
 from headrace.kernels.permute import permute, permute_back, round_keys, shuffled
 from headrace.kernels.rng import stream_key
+from headrace.order.integers import integer
 
 _TABLE = 1 << 12
 _LARGEST = 1 << 62
@@ -39,17 +39,17 @@ class Permutation:
         stream: Name of the draw; two shuffles of one run that must differ take two names.
 
     Raises:
-        OrderError: ``size`` is negative or beyond 2**62.
+        OrderError: ``size`` is negative or beyond 2**62, or something is no integer.
     """
 
     def __init__(self, size: int, seed: int = 0, epoch: int = 0, stream: str = "shuffle") -> None:
-        if not 0 <= size <= _LARGEST:
+        self.size = integer("size", size)
+        if not 0 <= self.size <= _LARGEST:
             raise OrderError(f"size is {size}; a permutation has between 0 and 2**62 samples.")
-        self.size = size
-        self.seed = seed
-        self.epoch = epoch
-        key = stream_key(seed, epoch, stream)
-        self._table = shuffled(size, key) if size <= _TABLE else None
+        self.seed = integer("seed", seed)
+        self.epoch = integer("epoch", epoch)
+        key = stream_key(self.seed, self.epoch, stream)
+        self._table = shuffled(self.size, key) if self.size <= _TABLE else None
         self._keys = round_keys(key)
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Permutation:
             return self.at(np.arange(*position.indices(self.size), dtype=np.int64))
         if isinstance(position, np.ndarray | list):
             return self.at(self._checked(position, "position"))
-        return int(self.at(self._checked([operator.index(position)], "position"))[0])
+        return int(self.at(self._checked([integer("position", position)], "position"))[0])
 
     @overload
     def inverse(self, index: int) -> int: ...
@@ -87,7 +87,7 @@ class Permutation:
         """Return the position of an index, or int64 positions of an array of them."""
         if isinstance(index, np.ndarray | list):
             return self._backward(self._checked(index, "index"))
-        return int(self._backward(self._checked([operator.index(index)], "index"))[0])
+        return int(self._backward(self._checked([integer("index", index)], "index"))[0])
 
     def at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the indices at int64 positions that are known to be in ``[0, size)``."""

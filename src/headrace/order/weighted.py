@@ -28,7 +28,7 @@ class Weighted:
     """
 
     def __init__(self, weights: NDArray[Any] | Sequence[float]) -> None:
-        self.weights = _checked_weights(np.asarray(weights, dtype=np.float64))
+        self.weights = _checked_weights(_numbers(weights))
         self._table = alias_table(integer_masses(self.weights))
 
     def describe(self) -> Parameters:
@@ -93,6 +93,13 @@ def check_length(found: int, size: int, what: str) -> None:
         raise OrderError(
             f"{what} has {found} entries, and there are {size} samples; there must be one for each."
         )
+
+
+def _numbers(weights: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise OrderError(f"Weighted(weights): {error}; weights are numbers, one a sample.") from None
 
 
 def _checked_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
