@@ -74,7 +74,8 @@ class MemorySource:
         return pc.if_else(missing, pa.scalar(None, array.type), array)
 
     def _from_dicts(self, rows: Sequence[Mapping[str, Any]]) -> Batch:
-        if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        given: object = rows
+        if not isinstance(given, Sequence) or not all(isinstance(row, Mapping) for row in rows):
             raise SourceError(f"expected a list of dicts or an Arrow table, found {type(rows).__name__}.")
         arrays = {reader.path: reader.read(rows) for reader in self._readers}
         return _batch(arrays, len(rows), lambda row: json.dumps(rows[row], default=str).encode())
