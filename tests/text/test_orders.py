@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headrace.errors import OrderError
 from headrace.order.sampler import Budget
 from headrace.text.orders import OneLength, SeparateDocuments
+from headrace.text.windows import Windows
 
 
 def walk(order: Any, batch: int) -> list[list[int]]:
@@ -76,3 +77,13 @@ def test_a_token_budget_gives_short_windows_larger_batches() -> None:
     assert sorted(len(rows) for rows in found) == [4, 4, 8, 8]
     with pytest.raises(OrderError, match="raise max_tokens"):
         sampler.at(24, 0, 0, Budget(None, tokens=7))
+
+
+@pytest.mark.parametrize("how", [{"window": [4, 2]}, {"window": 4, "separate_documents": True}])
+def test_batches_without_a_common_size_have_no_last_one_to_drop(how: dict[str, Any]) -> None:
+    windows = Windows([[1] * 12, [2] * 12, [3] * 12], pad_id=0, **how)
+    with pytest.raises(
+        OrderError, match=r"last='drop': .* several window lengths or separate_documents=True"
+    ):
+        windows.loader(batch_size=4, last="drop")
+    assert len(list(windows.loader(batch_size=4, last="keep"))) > 1

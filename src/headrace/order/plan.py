@@ -84,7 +84,10 @@ class Plan:
 
     def _check_cuts(self, cuts: NDArray[np.int64]) -> None:
         if self.last == "drop":
-            raise OrderError("last='drop' and max_tokens=: every batch is whole; use 'keep' or 'pad'.")
+            raise OrderError(
+                "last='drop': with max_tokens=, several window lengths or separate_documents=True "
+                "batches have no common size, and each is whole; use 'keep' or 'pad'."
+            )
         if cuts[np.searchsorted(cuts, self.begin)] != self.begin:
             raise OrderError(
                 f"position {self.begin} is inside a batch of this plan; a pass begins between two."
