@@ -144,11 +144,21 @@ def test_fingerprint_is_of_ids_and_borders() -> None:
         (np.array([1, 2]), [-1, 2], "offsets run from"),
         (np.array([1, 2]), [0, 2, 1], "offsets run from"),
         (np.array([1, 2]), [], "offsets run from"),
+        (np.array([True]), [0, 1], "ids are bool"),
+        (None, [0, 1], "ids are object"),
+        ([[1], [1, 2]], [0, 2], "ids are no array"),
+        (np.array([1, 2]), [0.5, 2], "offsets are float64"),
+        (np.array([1, 2]), None, "offsets are object"),
+        (np.array([1, 2]), ["a"], "offsets are <U1"),
     ],
 )
 def test_arrays_that_do_not_fit(ids: np.ndarray, offsets: list[int], message: str) -> None:
     with pytest.raises(CorpusError, match=message):
         Corpus.from_arrays(ids, offsets)
+
+
+def test_lists_are_arrays_too() -> None:
+    assert Corpus.from_arrays([1, 2, 1], [0, 1, 3]).counts(3).tolist() == [0, 2, 1]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("nothing", [[], [[]], [[], []]])
@@ -174,6 +184,9 @@ def test_id_outside_the_vocabulary_is_named_with_its_token_number(wrong: int) ->
         (["one text"], "sentence 0 is one text"),
         ([["a"], [1]], "lists of words, or of word ids"),
         ([1, 2], "column of int64"),
+        (None, "the corpus is a NoneType"),
+        (5, "the corpus is a int"),
+        ([[2**70]], "lists of words, or of word ids"),
         (pa.array(["one text"]), "column of string"),
         (pa.array([[1, None]]), "1 word ids of the corpus are null"),
     ],

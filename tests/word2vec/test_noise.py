@@ -45,6 +45,12 @@ def test_impossible_power(power: float) -> None:
         Noise.from_counts(np.array([1, 2]), power)
 
 
+@pytest.mark.parametrize("power", [1e9, -1e9])
+def test_a_power_that_no_count_bears(power: float) -> None:
+    with pytest.raises(CorpusError, match="counts to that power are no numbers"):
+        Noise.from_counts(np.array([0, 2, 3]), power)
+
+
 def test_five_million_words() -> None:
     counts = (10**9 / np.arange(2, 5_000_002)).astype(np.int64) + 1
     probabilities = Noise.from_counts(counts, 0.75).probabilities

@@ -119,6 +119,9 @@ def test_missing_is_an_error_with_the_name_and_the_hash(
         with pytest.raises(CorpusError, match=r"ptb.train.txt") as caught:
             load_data_ptb(512, 5, 5, root)
         assert SHA1 in str(caught.value)
+    for wrong in (5, b"ptb", ["ptb"]):
+        with pytest.raises(CorpusError, match=r"root=.*expected the path of the folder"):
+            load_data_ptb(512, 5, 5, wrong)  # type: ignore[arg-type]
 
 
 def test_damaged_archive_is_an_error_with_the_hash(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import gzip
 import lzma
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -148,9 +149,29 @@ def test_an_empty_corpus(tmp_path: Path, scratch: bool) -> None:
     assert (corpus.num_tokens, corpus.num_sentences, len(vocabulary)) == (0, 0, 2)
 
 
-def test_impossible_min_count(tmp_path: Path) -> None:
-    with pytest.raises(VocabularyError, match="min_count is 0"):
-        read_corpus(tmp_path / "corpus.txt", min_count=0)
+@pytest.mark.parametrize("wrong", [0, "5", 1.5, True, None])
+def test_impossible_min_count(tmp_path: Path, wrong: Any) -> None:
+    with pytest.raises(VocabularyError, match=f"min_count is {wrong!r}; it must be an integer"):
+        read_corpus(tmp_path / "corpus.txt", min_count=wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, "5", 1.5, True])
+def test_impossible_max_size(tmp_path: Path, wrong: Any) -> None:
+    with pytest.raises(VocabularyError, match=f"max_size is {wrong!r}; it must be an integer"):
+        read_corpus(tmp_path / "corpus.txt", max_size=wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"corpus.txt", [None], [5]])
+def test_what_is_no_file(wrong: Any) -> None:
+    with pytest.raises(SourceError, match=r"found .*, expected a path, a glob or a URL"):
+        read_corpus(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 5])
+def test_what_is_no_encoding(tmp_path: Path, wrong: Any) -> None:
+    (tmp_path / "corpus.txt").write_text("a b")
+    with pytest.raises(SourceError, match=f"{wrong} is not an encoding"):
+        read_corpus(tmp_path / "corpus.txt", encoding=wrong)
 
 
 def test_gensim_corpora(shared_data: Path) -> None:

@@ -229,12 +229,22 @@ def test_sentences_of_one_token_give_an_epoch_of_nothing() -> None:
         ("width", "fixed", "'batch' or 'max'"),
         ("exhausted", "loop", "'error' or 'mask'"),
         ("subsample", 0, "above 0, or None"),
+        ("subsample", "1e-4", "above 0, or None"),
+        ("subsample", True, "above 0, or None"),
         ("power", float("nan"), "finite"),
+        ("power", "3/4", "finite"),
+        ("power", None, "finite"),
     ],
 )
 def test_impossible_settings(name: str, value: object, message: str) -> None:
     with pytest.raises(CorpusError, match=f"{name} is .*{message}"):
         SkipGram([["a", "b"]], Vocabulary.fit(["a", "b"]), **{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [None, 5, ["a", "b"], {"a": 2}, "ab"])
+def test_what_is_no_vocabulary(wrong: object) -> None:
+    with pytest.raises(CorpusError, match=r"vocabulary: found a .*, expected a Vocabulary"):
+        SkipGram([["a", "b"]], wrong)  # type: ignore[arg-type]
 
 
 def test_fingerprint_is_of_everything_that_changes_a_sample() -> None:

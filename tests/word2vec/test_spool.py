@@ -70,3 +70,12 @@ def test_a_missing_folder_is_made(tmp_path: Path) -> None:
         assert (none.tolist(), none.dtype) == ([], np.int64)
     assert take_room(7, np.uint16, folder).shape == (7,)
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("wrong", [5, b"scratch", ["scratch"]])
+def test_what_is_no_folder(tmp_path: Path, wrong: Any) -> None:
+    (tmp_path / "corpus.txt").write_text("a b")
+    with pytest.raises(CorpusError, match=r"scratch=.*expected the path of a folder"):
+        read_corpus(tmp_path / "corpus.txt", scratch=wrong)
+    with pytest.raises(CorpusError, match=r"scratch=.*expected the path of a folder"):
+        SkipGram(**SPACE, scratch=wrong).at(0, 0)

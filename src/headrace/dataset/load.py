@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ from headrace.dataset.shard import FileEntry
 from headrace.dataset.split_names import parts_of_split
 from headrace.dataset.splits import DatasetDict
 from headrace.errors import SourceError, did_you_mean
-from headrace.sources.files import SourceFile, find_files
+from headrace.sources.files import SourceFile, find_files, patterns_of
 from headrace.sources.texts import SampleBy, TextFormat, read_texts
 
 Files: TypeAlias = "str | Path | Sequence[str | Path]"
@@ -128,20 +128,9 @@ def _files_of_splits(data_files: Files | Mapping[str, Files] | None) -> dict[str
     return {str(name): _found(patterns) for name, patterns in by_split.items()}
 
 
-def _patterns(given: Any) -> list[str | Path]:
-    is_one = isinstance(given, str | Path) or not isinstance(given, Iterable)
-    several: list[str | Path] = [given] if is_one else list(given)
-    if not all(isinstance(pattern, str | Path) for pattern in several):
-        raise SourceError(
-            f"data_files: found {given!r}, expected a path, a glob or a URL, several of them in a list, "
-            "or one or several for each split: {'train': 'books/*.txt'}."
-        )
-    return several
-
-
 def _found(patterns: Files) -> list[SourceFile]:
     """Return the files of several paths and globs in the order given, each once."""
-    several = _patterns(patterns)
+    several = patterns_of(patterns, "data_files")
     try:
         files = [file for pattern in several for file in find_files(str(pattern))]
     except SourceError as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from headrace.errors import VocabularyError
 
 PAD = 0
@@ -51,11 +53,11 @@ class Rules:
 
     def check(self) -> None:
         """Raise ``VocabularyError`` where the rules do not fit together."""
-        if self.min_count < 1:
-            raise VocabularyError(f"min_count is {self.min_count}; it must be at least 1.")
-        if self.max_size is not None and self.max_size < 0:
+        if not _is_integer(self.min_count) or self.min_count < 1:
+            raise VocabularyError(f"min_count is {self.min_count!r}; it must be an integer of at least 1.")
+        if self.max_size is not None and (not _is_integer(self.max_size) or self.max_size < 0):
             raise VocabularyError(
-                f"max_size is {self.max_size}; it must be at least 0, or None for no limit."
+                f"max_size is {self.max_size!r}; it must be an integer of at least 0, or None for no limit."
             )
         if self.unseen not in ("unknown", "hash", "error"):
             raise VocabularyError(f"unseen is {self.unseen!r}; it must be 'unknown', 'hash' or 'error'.")
@@ -64,3 +66,7 @@ class Rules:
                 f"unseen is {self.unseen!r} and unknown_buckets is {self.unknown_buckets}: "
                 "unseen='hash' needs unknown_buckets of at least 1, and the others 0."
             )
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

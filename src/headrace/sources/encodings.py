@@ -83,7 +83,7 @@ def wide_mark(head: bytes) -> str:
 def _canonical(encoding: str) -> str:
     try:
         info = codecs.lookup(encoding)
-    except (LookupError, ValueError):
+    except (LookupError, TypeError, ValueError):
         raise SourceError(
             f"source.encoding: {encoding!r} is not an encoding that Python knows. "
             "Write one such as utf-8, latin-1, utf-16 or gb18030."

@@ -106,7 +106,24 @@ def reason_of(error: BaseException) -> str:
     return str(error).strip().split("\n")[0] or type(error).__name__
 
 
-def find_files(patterns: str | Iterable[str], base: Path | None = None) -> list[SourceFile]:
+def patterns_of(given: Any, name: str) -> list[str | Path]:
+    """Return the paths, globs and URLs that somebody gave, one or many, as a list.
+
+    Args:
+        given: What was given.
+        name: What the user calls it, for messages.
+
+    Raises:
+        SourceError: It holds something else.
+    """
+    is_one = isinstance(given, str | Path) or not isinstance(given, Iterable)
+    several: list[str | Path] = [given] if is_one else list(given)
+    if all(isinstance(pattern, str | Path) for pattern in several):
+        return several
+    raise SourceError(f"{name}: found {given!r}, expected a path, a glob or a URL, or several in a list.")
+
+
+def find_files(patterns: str | Path | Iterable[str | Path], base: Path | None = None) -> list[SourceFile]:
     """Return the files that globs, paths and fsspec URLs mean, each once, in byte order of name.
 
     Args:
@@ -116,10 +133,10 @@ def find_files(patterns: str | Iterable[str], base: Path | None = None) -> list[
     Raises:
         SourceError: One of them matches nothing, is a folder or cannot be looked at.
     """
-    patterns = [patterns] if isinstance(patterns, str) else list(patterns)
-    if not patterns:
+    several = patterns_of(patterns, "source.files")
+    if not several:
         raise SourceError("source.files is empty. Name at least one file, glob or URL.")
-    found = [file for pattern in patterns for file in _matching(str(pattern), base)]
+    found = [file for pattern in several for file in _matching(str(pattern), base)]
     found.sort(key=lambda file: os.fsencode(file.name))
     unique = {_identity(file): file for file in reversed(found)}
     return list(reversed(unique.values()))

@@ -125,7 +125,7 @@ class Corpus:
         """
         if column not in dataset.column_names:
             raise CorpusError(
-                f"the dataset has no column '{column}'.{did_you_mean(column, dataset.column_names)}"
+                f"the dataset has no column '{column}'.{did_you_mean(str(column), dataset.column_names)}"
                 " Name the column of sentences: SkipGram(dataset, vocabulary, column=...)."
             )
         table = dataset.to_arrow()
@@ -229,6 +229,10 @@ def as_corpus(source: Any, vocabulary: Vocabulary, column: str = COLUMN) -> Corp
 
 
 def _arrow_lists(sentences: Iterable[Sequence[str] | Sequence[int]]) -> pa.Array:
+    if not isinstance(sentences, Iterable):
+        raise CorpusError(
+            f"the corpus is a {type(sentences).__name__}; needed are lists of word ids or of words."
+        )
     rows = list(sentences)
     for number, row in enumerate(rows):
         if isinstance(row, str):
@@ -237,7 +241,7 @@ def _arrow_lists(sentences: Iterable[Sequence[str] | Sequence[int]]) -> pa.Array
             )
     try:
         lists = pa.array(rows)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise CorpusError(f"sentences are lists of words, or of word ids: {error}") from None
     return lists.cast(pa.list_(pa.string())) if pa.types.is_null(_value_type(lists.type)) else lists
 
@@ -265,16 +269,25 @@ def _cut(shard: Shard, offsets: NDArray[np.int64], starts: pa.Array) -> Shard:
     return Shard(shard.ids, np.union1d(shard.offsets, begins + numbers_of(starts)))
 
 
-def _shard(ids: NDArray[np.integer[Any]], offsets: ArrayLike) -> Shard:
-    if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise CorpusError(f"ids are {ids.dtype} of shape {ids.shape}; needed is one row of integers.")
-    borders = np.ascontiguousarray(offsets, np.int64)
+def _shard(values: ArrayLike, offsets: ArrayLike) -> Shard:
+    ids, borders = _row("ids", values), np.ascontiguousarray(_row("offsets", offsets), np.int64)
     if len(borders) == 0 or borders[0] < 0 or borders[-1] > len(ids) or (borders[1:] < borders[:-1]).any():
         raise CorpusError(
             f"offsets run from {borders[:1]} to {borders[-1:]} for {len(ids)} ids; needed are ascending "
             f"places in [0, {len(ids)}], one more than there are sentences."
         )
     return Shard(_unsigned(ids), borders)
+
+
+def _row(name: str, values: ArrayLike) -> NDArray[np.integer[Any]]:
+    """Return one row of integers as an array, an array and a memory map as they are."""
+    try:
+        array = np.asanyarray(values)
+    except (TypeError, ValueError):
+        raise CorpusError(f"{name} are no array: {values!r:.40}; needed is one row of integers.") from None
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise CorpusError(f"{name} are {array.dtype} of shape {array.shape}; needed is one row of integers.")
+    return array if array.dtype.kind in "iu" else array.astype(np.int64)
 
 
 def _unsigned(ids: NDArray[np.integer[Any]]) -> NDArray[np.unsignedinteger[Any]]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from headrace.errors import CorpusError
 from headrace.kernels.alias import alias_table, integer_masses
+from headrace.word2vec.settings import is_number
 
 _TWO_TO_32 = float(1 << 32)
 
@@ -34,8 +35,8 @@ def keep_probabilities(counts: NDArray[np.int64], subsample: float | None) -> ND
     present = (counts > 0).astype(np.float64)
     if subsample is None:
         return present
-    if not subsample > 0:
-        raise CorpusError(f"subsample is {subsample}; it must be above 0, or None to keep every token.")
+    if not is_number(subsample) or not subsample > 0:
+        raise CorpusError(f"subsample is {subsample!r}; it must be above 0, or None to keep every token.")
     frequencies = counts / max(int(counts.sum()), 1)
     return np.minimum(present, np.sqrt(subsample / np.where(counts > 0, frequencies, 1.0)))
 
@@ -63,13 +64,17 @@ class Noise:
             power: 0.75 in the paper; 0 is uniform over the words that occur.
 
         Raises:
-            CorpusError: No count is above 0, or the power is not finite.
+            CorpusError: No count is above 0, or the power or a count to it is not finite.
         """
-        if not np.isfinite(power):
-            raise CorpusError(f"power is {power}; it must be a finite number, 0.75 in the paper.")
+        if not is_number(power) or not np.isfinite(power):
+            raise CorpusError(f"power is {power!r}; it must be a finite number, 0.75 in the paper.")
         if not counts.any():
             raise CorpusError("no word of the vocabulary occurs in the corpus: there is nothing to learn.")
-        weights = np.power(np.maximum(counts, 1), float(power)) * (counts > 0)
+        with np.errstate(over="ignore", under="ignore"):
+            weights = np.power(np.maximum(counts, 1), float(power)) * (counts > 0)
+            total = weights.sum()
+        if not (np.isfinite(total) and total > 0):
+            raise CorpusError(f"power is {power!r}; counts to that power are no numbers, 0.75 in the paper.")
         masses = integer_masses(weights)
         return cls(alias_table(masses), np.cumsum(masses))
 

@@ -62,6 +62,8 @@ def find_ptb(root: Path | str | None = None) -> Path:
     Raises:
         CorpusError: It is in none of the folders.
     """
+    if root is not None and not isinstance(root, str | Path):
+        raise CorpusError(f"root={root!r}: expected the path of the folder that holds {TRAIN}.")
     folders = [Path(root)] if root is not None else _default_folders()
     names = [TRAIN, *(TRAIN + suffix for suffix in SUFFIXES), "ptb.zip"]
     for folder in folders:

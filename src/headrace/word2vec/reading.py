@@ -91,8 +91,7 @@ def sentence_blocks(
     files: Files, encoding: str = "utf-8", block_bytes: int = _BLOCK_BYTES
 ) -> Iterator[pa.LargeListArray]:
     """Yield the sentences of texts, about ``block_bytes`` of text at a time; see ``read_sentences``."""
-    patterns = [files] if isinstance(files, str | Path) else files
-    for file in find_files([str(pattern) for pattern in patterns]):
+    for file in find_files(files):
         for number, block in enumerate(_whole_lines(_pieces(file, encoding), block_bytes)):
             sentences = split_sentences(block)
             try:

@@ -58,6 +58,11 @@ class Settings:
         return contexts * (1 + self.per_context) + self.per_center
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, and no boolean."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def _check_integer(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise CorpusError(f"{name} is {value!r}; it must be an integer of at least {least}.")

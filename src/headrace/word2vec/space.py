@@ -95,6 +95,11 @@ class CenterSpace:
             window, negatives, per, subsample, power, width, exhausted, self._predicts_center
         )
         self.settings.check()
+        if not isinstance(vocabulary, Vocabulary):
+            raise CorpusError(
+                f"vocabulary: found a {type(vocabulary).__name__}, expected a Vocabulary, such as "
+                "Vocabulary.fit(sentences) and read_corpus return."
+            )
         if len(vocabulary) > LARGEST_TABLE:
             raise CorpusError(
                 f"the vocabulary has {len(vocabulary)} ids; at most {LARGEST_TABLE} are supported."

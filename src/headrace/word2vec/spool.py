@@ -23,7 +23,7 @@ def take_room(size: int, dtype: DTypeLike, folder: Path | str | None) -> NDArray
         CorpusError: The folder has no room for it, or cannot be written.
     """
     with _refusals_of(folder):
-        return Scratch(None if folder is None else Path(folder)).empty(size, dtype)
+        return Scratch(_folder(folder)).empty(size, dtype)
 
 
 class Spool:
@@ -43,8 +43,8 @@ class Spool:
 
     def __init__(self, dtype: DTypeLike, folder: Path | str | None) -> None:
         self._dtype = np.dtype(dtype)
-        self._folder = folder
-        self._file: IO[bytes] = io.BytesIO() if folder is None else self._open(Path(folder))
+        self._folder = _folder(folder)
+        self._file: IO[bytes] = io.BytesIO() if self._folder is None else self._open(self._folder)
 
     def append(self, array: NDArray[Any]) -> None:
         """Write an array behind the others.
@@ -74,6 +74,12 @@ class Spool:
         with _refusals_of(folder):
             folder.mkdir(parents=True, exist_ok=True)
             return tempfile.TemporaryFile(dir=folder, buffering=0)
+
+
+def _folder(given: Path | str | None) -> Path | None:
+    if given is not None and not isinstance(given, str | Path):
+        raise CorpusError(f"scratch={given!r}: expected the path of a folder, or None for memory.")
+    return None if given is None else Path(given)
 
 
 @contextlib.contextmanager
