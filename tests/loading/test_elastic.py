@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -178,6 +179,17 @@ def test_loading_after_iteration_began_works_and_ends_the_old_pass() -> None:
     with pytest.raises(LoaderError, match="a loaded state has taken the place"):
         next(iterator)
     assert next(iter(loader))["index"][0] == 0
+
+
+def test_a_loaded_position_travels_with_a_copy_of_the_loader() -> None:
+    loader = Loader(Counting(100), batch_size=10, shuffle="global", seed=3)
+    whole = [batch["index"].tolist() for batch in loader]
+    loader = Loader(Counting(100), batch_size=10, shuffle="global", seed=3)
+    state = {**loader.state_dict(), "position": 30}
+    loader.load_state_dict(state)
+    copied = copy.deepcopy(loader)
+    assert copied.state_dict() == state
+    assert [batch["index"].tolist() for batch in copied] == whole[3:]
 
 
 def test_two_iterators_do_not_mix() -> None:

@@ -127,12 +127,13 @@ class Loader:
 
     def __getstate__(self) -> dict[str, Any]:
         ranks = {"rank": self.rank, "world_size": self.world_size}
-        return {"arguments": {**self._arguments, **ranks, "epoch": self.epoch}, "position": self._position}
+        arguments = {**self._arguments, **ranks, "epoch": self.epoch}
+        return {"arguments": arguments, "position": self._position, "begin": self._begin}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         space = state["arguments"].pop("space")
         self.__init__(space, **state["arguments"])  # type: ignore[misc]
-        self._position = state["position"]
+        self._position, self._begin = state["position"], state["begin"]
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next.
