@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from headrace.errors import TextError
@@ -45,6 +47,26 @@ def test_borders_overlaps_padding_and_labels_are_shown() -> None:
 def test_text_does_not_command_the_terminal() -> None:
     (row,) = render_windows(Windows([[1]], 1), [0], decode=lambda ids: "\x1b[31m\n\x07")
     assert to_terminal([row]).plain.rstrip("\n").endswith("␛[31m⏎␇")
+
+
+def test_a_page_has_no_control_characters() -> None:
+    (row,) = render_windows(Windows([[1]], 1), [0], decode=lambda ids: "a\x00\x1b[31m\n\tb")
+    assert ">a␀␛[31m\n\tb<" in to_html([row])
+
+
+@pytest.mark.parametrize("wrong", [-1, True, None, "x", 1.5, [0.5], ["x"], [[0], [0, 1]]])
+def test_what_is_no_number_of_a_window_is_refused(wrong: Any) -> None:
+    with pytest.raises(TextError, match="numbers"):
+        render_windows(Windows([[1, 2, 3]], 2, pad_id=0), wrong)
+
+
+def test_windows_are_numbered_by_any_integers() -> None:
+    windows = Windows([[1, 2, 3]], 2, pad_id=0)
+    both = render_windows(windows, [0, 1])
+    assert render_windows(windows, np.int64(2)) == both  # type: ignore[arg-type]
+    assert render_windows(windows, np.array([0, 1])) == both  # type: ignore[arg-type]
+    assert render_windows(windows, range(2)) == both
+    assert render_windows(windows, []) == []
 
 
 def test_hidden_tokens_are_marked() -> None:

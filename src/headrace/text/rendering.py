@@ -17,10 +17,10 @@ from headrace.dataset.manifest import read_manifest
 from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
 from headrace.order.permutation import Permutation
-from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Pack
+from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Pack, check_integer
 from headrace.text.splitting import TRAIN
 from headrace.text.tokenizer import as_tokenizer
-from headrace.text.tokens import Tokens
+from headrace.text.tokens import Tokens, whole_numbers
 from headrace.text.windows import Windows
 
 WINDOW = 128
@@ -78,7 +78,7 @@ def render_windows(
         decode: From ids to text. None: the tokenizer that the store keeps, else ids are shown.
 
     Raises:
-        TextError: A window number is not there.
+        TextError: A window number is not there, or is none.
     """
     space = windows.at(seed, epoch)
     names = (*TOKEN_OUTPUTS, *ROW_OUTPUTS)
@@ -141,9 +141,10 @@ def _as_numbers(ids: Sequence[int]) -> str:
 
 
 def _numbers(numbers: Sequence[int] | int, count: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    if not isinstance(numbers, int):
-        return np.array(numbers, np.int64)
-    chosen = Permutation(count, seed, epoch, "shown windows")[: min(numbers, count)]
+    if isinstance(numbers, Sequence | np.ndarray):
+        return whole_numbers(numbers, "numbers", "windows, numbered from 0").reshape(-1)
+    check_integer("numbers", numbers, 0)
+    chosen = Permutation(count, seed, epoch, "shown windows")[: min(int(numbers), count)]
     return np.sort(chosen)
 
 
@@ -179,6 +180,8 @@ def _pieces(ids: NDArray[np.int64], looks: Sequence[Look], text_of: Decode) -> l
 
 _VISIBLE = {code: chr(0x2400 + code) for code in range(32)} | {10: "⏎", 127: "␡"}
 """Control characters as pictures: text must not command the terminal."""
+_VISIBLE_IN_PAGES = {code: picture for code, picture in _VISIBLE.items() if chr(code) not in "\n\t"}
+"""As in the terminal; a page shows line ends and tabs as they are."""
 _COLORS = ("cyan", "green", "yellow", "magenta", "blue")
 LEGEND = "colour: document · dim: in an earlier window too · underlined: without a label · reverse: hidden"
 
@@ -248,5 +251,5 @@ def _html_piece(before: Piece | None, piece: Piece) -> str:
     names = [f"s{(look.segment - 1) % len(_COLORS) + 1 if look.segment else 0}"]
     names += ["seen"] * look.seen + ["dead"] * (not look.live and look.segment > 0)
     names += ["hidden"] * look.hidden + ["border"] * bool(_border(before, piece))
-    text = piece.text if look.segment else _shown(piece)
+    text = piece.text.translate(_VISIBLE_IN_PAGES) if look.segment else _shown(piece)
     return f'<span class="{" ".join(names)}">{html.escape(text)}</span>'
