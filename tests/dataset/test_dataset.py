@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headrace as hr
-from headrace.errors import StoreError
+from headrace.errors import SourceError, StoreError
 
 ROWS = [{"a": 1, "b": "x"}, {"a": None, "b": "y"}, {"a": 3, "b": None}, {"a": 4, "b": "z"}]
 
@@ -139,3 +139,71 @@ def test_any_arrow_reader_opens_a_shard(store: hr.DatasetDict) -> None:
     assert table.to_pylist() == store["train"].to_list()
     assert polars.read_ipc(path)["x"].to_list() == store["train"]["x"]
     assert pa.ipc.open_file(path).num_record_batches == 1
+
+
+# What does not fit
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([True, False]),
+        [True, False],
+        [1.5],
+        np.array([0.0]),
+        ["0"],
+        "0",
+        b"0",
+        None,
+        [[0]],
+        np.eye(2),
+    ],
+)
+def test_rows_are_chosen_by_integers(store: hr.DatasetDict, rows: Any) -> None:
+    train = store["train"]
+    calls = [lambda: train.select(rows), lambda: train.ids(rows)]
+    if not isinstance(rows, str):  # the name of a column
+        calls.append(lambda: train[rows])
+    for call in calls:
+        with pytest.raises(TypeError, match="integers"):
+            call()
+
+
+def test_integers_of_any_kind_choose_rows(store: hr.DatasetDict) -> None:
+    train = store["train"]
+    for rows in ([2, 0], (2, 0), range(2, -1, -2), np.array([2, 0], np.uint8), iter([2, 0])):
+        assert train.select(rows)["__id__"] == ["r2", "r0"]
+    assert train[np.array([2, 0], np.int32)]["__id__"] == ["r2", "r0"]
+    assert train.select([])["__id__"] == train[np.array([])]["__id__"] == train.ids([]) == []
+    with pytest.raises(TypeError, match=r"np\.flatnonzero"):
+        train[np.ones(len(train), bool)]
+    with pytest.raises(TypeError, match="integers"):
+        train[True]
+
+
+def test_a_name_that_only_later_rows_have_is_a_column() -> None:
+    dataset = hr.Dataset.from_list([{"a": 1}, {"b": "x", "a": 2}, {}])
+    assert dataset.to_dict() == {"a": [1, 2, None], "b": [None, "x", None]}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: hr.Dataset.from_dict({"a": [1], "b": [1, 2]}), "different lengths: a 1, b 2"),
+        (lambda: hr.Dataset.from_dict({"a": [1, "x"]}), "column 'a': .*'x'"),
+        (lambda: hr.Dataset.from_dict({"a": [object()]}), "column 'a'"),
+        (lambda: hr.Dataset.from_dict({"a": 1}), "column 'a'"),
+        (lambda: hr.Dataset.from_dict({"a": np.eye(2)}), "column 'a'"),
+        (lambda: hr.Dataset.from_dict({"a": ["\ud800"]}), "column 'a'"),
+        (lambda: hr.Dataset.from_dict({"a": [10**30]}), "column 'a'"),
+        (lambda: hr.Dataset.from_dict({1: [2]}), "the name 1; names are texts"),
+        (lambda: hr.Dataset.from_dict([1]), "expected columns by name, found list"),
+        (lambda: hr.Dataset.from_list([{"a": 1}, 2]), "row 1 is a int"),
+        (lambda: hr.Dataset.from_list("ab"), "row 0 is a str"),
+        (lambda: hr.Dataset.from_list(3), "expected a list of dicts, found int"),
+        (lambda: hr.Dataset.from_arrow({"a": [1]}), "expected an Arrow table, found dict"),
+    ],
+)
+def test_what_is_no_table_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        make()

@@ -110,6 +110,9 @@ def test_unseen_error_names_the_value_and_the_nearest() -> None:
 def test_decode_refuses_an_id_outside_the_table() -> None:
     with pytest.raises(VocabularyError, match="id 9 at index 1: the vocabulary has ids 0 to 2"):
         Vocabulary.fit(["a"]).decode([0, 9])
+    for wrong in ([1.5], ["a"], "a", None, [True], np.array([1.0])):
+        with pytest.raises(TypeError, match="ids are"):
+            Vocabulary.fit(["a"]).decode(wrong)
 
 
 def test_numbers_and_texts_are_one_id() -> None:

@@ -163,3 +163,7 @@ def test_values_that_are_no_ids() -> None:
         to_id_texts(["x", {"a": 1}])
     with pytest.raises(VocabularyError, match="the values are one text, 'abc'; give a list of texts"):
         to_id_texts("abc")
+    with pytest.raises(VocabularyError, match="the values are a int; give a list of texts"):
+        to_id_texts(3)  # type: ignore[arg-type]
+    with pytest.raises(VocabularyError, match="not valid Unicode"):
+        to_id_texts(["x", "\ud800"])

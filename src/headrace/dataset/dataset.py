@@ -12,11 +12,13 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from headrace.dataset.encoded import EncodedStore, names_of_rows
+from headrace.dataset.memory import columns_of, table_of
 from headrace.dataset.shard import empty_batch
 from headrace.dataset.view import encoded_rows
-from headrace.errors import StoreError, did_you_mean
+from headrace.errors import SourceError, StoreError, did_you_mean
 from headrace.loading.loader import Loader
 from headrace.loading.rows import Rows
+from headrace.order.integers import integers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,19 +57,33 @@ class Dataset:
 
     @classmethod
     def from_dict(cls, columns: Mapping[str, Any]) -> Dataset:
-        """Make a dataset of columns, each a list, a NumPy or an Arrow array, all of one length."""
-        return cls.from_arrow(pa.table(dict(columns)))
+        """Make a dataset of columns, each a list, a NumPy or an Arrow array, all of one length.
+
+        Raises:
+            SourceError: They are of several lengths, or Arrow has no type for the values of one.
+        """
+        return cls.from_arrow(table_of(columns))
 
     @classmethod
     def from_list(cls, rows: Iterable[Mapping[str, Any]]) -> Dataset:
-        """Make a dataset of rows, each a mapping; a name that a row lacks is null in it."""
-        return cls.from_arrow(pa.Table.from_pylist(list(rows)))
+        """Make a dataset of rows, each a mapping; a name that a row lacks is null in it.
+
+        Raises:
+            SourceError: A row is no mapping, or Arrow has no type for the values of a name.
+        """
+        return cls.from_arrow(table_of(columns_of(rows)))
 
     @classmethod
     def from_arrow(cls, table: pa.Table | pa.RecordBatch) -> Dataset:
-        """Make a dataset of an Arrow table that is in memory or memory-mapped."""
+        """Make a dataset of an Arrow table that is in memory or memory-mapped.
+
+        Raises:
+            SourceError: It is no Arrow table.
+        """
         if isinstance(table, pa.RecordBatch):
             table = pa.Table.from_batches([table])
+        if not isinstance(table, pa.Table):
+            raise SourceError(f"expected an Arrow table, found {type(table).__name__}.")
         batches = table.combine_chunks().to_batches() or [empty_batch(table.schema)]
         return cls(batches, _digest(batches))
 
@@ -109,14 +125,15 @@ class Dataset:
         Raises:
             IndexError: A row is not there.
             KeyError: A column is not there; the message names the nearest one.
+            TypeError: It is none of these; a mask is not either.
         """
         if isinstance(key, str):
             return self._column(key)
-        if isinstance(key, int | np.integer):
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
             return self._rows(self._checked(np.array([key], np.int64))).to_pylist()[0]
         if isinstance(key, slice):
             return self._rows(np.arange(*key.indices(len(self)), dtype=np.int64)).to_pydict()
-        return self._rows(self._checked(np.asarray(key, np.int64))).to_pydict()
+        return self._rows(self._checked(integers("row", key))).to_pydict()
 
     def _column(self, name: str) -> list[Any]:
         if name not in self._table.column_names:
@@ -141,8 +158,9 @@ class Dataset:
 
         Raises:
             IndexError: A row is not there.
+            TypeError: They are no integers; a mask is not either.
         """
-        chosen = self._checked(np.fromiter(rows, np.int64) if not isinstance(rows, np.ndarray) else rows)
+        chosen = self._checked(integers("row", rows))
         selection = chosen if self._selection is None else self._selection[chosen]
         return Dataset(self.shards, self._data_fingerprint, self.store, selection)
 
@@ -173,7 +191,7 @@ class Dataset:
         """
         if self.store is None:
             raise StoreError("these rows were not encoded by a spec, so that they have no ids.")
-        return names_of_rows(self.store, self.shards, np.asarray(list(sample_id), np.int64))
+        return names_of_rows(self.store, self.shards, integers("sample", sample_id))
 
     def sample_space(
         self,

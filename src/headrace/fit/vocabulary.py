@@ -23,6 +23,7 @@ from headrace.fit.index import ABSENT, NULL, Index, buckets_of
 from headrace.fit.ranking import rank, taken
 from headrace.fit.rules import PAD, UNKNOWN, Rules, Unseen
 from headrace.kernels import lookup
+from headrace.order.integers import integers
 from headrace.parse.interner import Interner
 from headrace.parse.texts import to_id_texts
 from headrace.scratch import IN_MEMORY, Scratch
@@ -188,8 +189,9 @@ class Vocabulary:
 
         Raises:
             VocabularyError: An id is not in ``[0, len(self))``.
+            TypeError: They are no integers.
         """
-        array = np.asarray(ids, np.int64)
+        array = integers("id", ids)
         wrong = np.flatnonzero((array < 0) | (array >= len(self)))
         if len(wrong):
             raise VocabularyError(

@@ -19,7 +19,7 @@ def to_id_texts(values: Iterable[Any] | pa.Array) -> pa.Array:
             a NumPy array or an Arrow array; one level of lists is flattened.
 
     Raises:
-        VocabularyError: A value is none of these, with its index.
+        VocabularyError: A value is none of these, with its index; or a text has half a surrogate pair.
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -29,7 +29,14 @@ def to_id_texts(values: Iterable[Any] | pa.Array) -> pa.Array:
         return _from_arrow(values)
     if isinstance(values, str):
         raise VocabularyError(f"the values are one text, {values[:40]!r}; give a list of texts.")
-    return pa.array(_flat_texts(values), pa.large_string())
+    if not isinstance(values, Iterable):
+        raise VocabularyError(f"the values are a {type(values).__name__}; give a list of texts.")
+    try:
+        return pa.array(_flat_texts(values), pa.large_string())
+    except UnicodeEncodeError as error:
+        raise VocabularyError(
+            f"a text is not valid Unicode ({error.reason}): {error.object[:40]!r}."
+        ) from None
 
 
 def _from_arrow(array: pa.Array) -> pa.Array:
