@@ -50,6 +50,8 @@ def test_bare_ids_that_cannot_be_are_refused(tmp_path: Path) -> None:
         from_bin(path, vocab_size=70)
     with pytest.raises(SourceError, match="No such file"):
         from_bin(tmp_path / "none.bin")
+    with pytest.raises(SourceError, match="Is a directory"):
+        from_bin(tmp_path)
     (tmp_path / "empty.bin").write_bytes(b"")
     assert len(from_bin(tmp_path / "empty.bin", eos=1)) == 0
 

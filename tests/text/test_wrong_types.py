@@ -153,7 +153,14 @@ def test_numpy_integers_are_integers(tmp_path: Path) -> None:
         return [1]
 
     tokenizer.vocab_size = np.int64(9)  # type: ignore[attr-defined]
-    dataset = tokenize(["a"], tokenizer, tmp_path / "store", special={"eos": np.int32(8)})  # type: ignore[dict-item]
+    dataset = tokenize(
+        ["a"],
+        tokenizer,
+        tmp_path / "store",
+        special={"eos": np.int32(8)},  # type: ignore[dict-item]
+        min_length=np.int64(1),  # type: ignore[arg-type]
+        shard_bytes=np.int64(99),  # type: ignore[arg-type]
+    )
     assert dataset.schema.field("input_ids").type.value_type == pa.uint8()
     assert Windows(dataset, 4, pack="concat").streams.eos == 8
 
@@ -191,6 +198,9 @@ TOKENS = Tokens.from_documents([[1, 2, 3], [4, 5]], vocab_size=10, mask=9)
         ({"stride": DynamicStride(None, mean=2)}, "density=None"),  # type: ignore[arg-type]
         ({"stride": DynamicStride("edges", mean="2")}, "mean='2'"),  # type: ignore[arg-type]
         ({"stride": DynamicStride("edges", mean=float("nan"))}, "mean=nan"),
+        ({"stride": DynamicStride("edges", mean=2**70)}, "mean=1180591620717411303424"),
+        ({"stride": DynamicStride(np.zeros(2), mean=2)}, "density=array"),  # type: ignore[arg-type]
+        ({"offset": np.zeros(2)}, "offset=array"),
         ({"stride": DynamicStride("edges", mean=2, minimum=1.5)}, "minimum"),  # type: ignore[arg-type]
     ],
 )
@@ -229,11 +239,23 @@ def test_a_density_that_fails_says_so() -> None:
         ({"threads": float("nan")}, "threads=nan"),
         ({"shard_bytes": 0}, "shard_bytes=0"),
         ({"shard_bytes": "128MB"}, "shard_bytes='128MB'"),
+        ({"vocab_size": 2**70}, "vocab_size=1180591620717411303424: expected the number of ids"),
+        ({"special": {"eos": 2**63}}, "eos=9223372036854775808 is outside the vocabulary"),
+        ({"out": None}, "out=None: expected a path"),
+        ({"out": b"store"}, "out=b'store': expected a path"),
     ],
 )
 def test_arguments_of_tokenize_are_checked(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(TextError, match=message):
-        tokenize(["a"], lambda _: [1], tmp_path / "store", **{"vocab_size": 9, **arguments})
+        tokenize(
+            **{  # type: ignore[call-overload]
+                "docs": ["a"],
+                "tokenizer": lambda _: [1],
+                "out": tmp_path / "store",
+                "vocab_size": 9,
+                **arguments,
+            }
+        )
 
 
 def test_a_function_may_take_what_is_no_text_and_a_library_may_not(tmp_path: Path, shared_data: Path) -> None:
@@ -264,6 +286,11 @@ def test_a_function_may_take_what_is_no_text_and_a_library_may_not(tmp_path: Pat
         lambda: document_mask(None),
         lambda: from_bin("x.bin", "uint17"),
         lambda: from_bin("x.bin", eos="x"),  # type: ignore[arg-type]
+        lambda: from_bin("x.bin", eos=2**70),
+        lambda: from_bin(None),  # type: ignore[arg-type]
+        lambda: from_bin(b"x.bin"),  # type: ignore[arg-type]
+        lambda: Tokens.open(None),  # type: ignore[arg-type]
+        lambda: Windows(TOKENS, 4, offset="random").summary(0, "x"),  # type: ignore[arg-type]
         lambda: from_parquet(7),  # type: ignore[arg-type]
         lambda: Windows(TOKENS, 4).plan(7),  # type: ignore[arg-type]
         lambda: Windows(TOKENS, 4).plan([4], ["a"]),  # type: ignore[list-item]

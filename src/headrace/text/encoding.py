@@ -37,6 +37,7 @@ class Wanted:
 
     def __post_init__(self) -> None:
         check_integer("min_length", self.min_length, 0)
+        object.__setattr__(self, "min_length", int(self.min_length))
         for name in ("sentences", "words"):
             if not isinstance(getattr(self, name), bool):
                 raise TextError(f"{name}={getattr(self, name)!r}: expected True or False.")

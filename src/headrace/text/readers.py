@@ -17,6 +17,7 @@ from headrace.errors import SourceError, TextError, did_you_mean
 from headrace.kernels.windows_scan import count_id, ends_after, largest_id
 from headrace.loading.dtypes import dtype_name
 from headrace.sources.files import find_files
+from headrace.text.settings import as_path
 from headrace.text.store import IDS, tokens_of_batches
 from headrace.text.tokens import Special, Tokens, check_ids, check_special, dtype_for
 
@@ -45,7 +46,7 @@ def from_bin(
         TextError: An id is not below ``vocab_size``, or ``dtype`` is none of integers.
     """
     check_special(Special(vocab_size=vocab_size, eos=eos))
-    values = _mapped(Path(path), _bin_dtype(dtype))
+    values = _mapped(as_path("path", path), _bin_dtype(dtype))
     _check_size(values, vocab_size, str(path))
     offsets = np.array([0, values.size]) if eos is None else _offsets_at(values, eos)
     return Tokens.from_arrays(values, offsets, vocab_size=vocab_size, eos=eos)
@@ -62,7 +63,8 @@ def _bin_dtype(given: DTypeLike) -> np.dtype[Any]:
 def _mapped(path: Path, dtype: np.dtype[Any], size: int | None = None) -> NDArray[Any]:
     """Return a file's content as a read-only map; an empty file as an empty array."""
     try:
-        found = os.path.getsize(path)
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno()).st_size
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}.") from None
     if found % dtype.itemsize or (size is not None and found != size * dtype.itemsize):

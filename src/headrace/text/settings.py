@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -185,14 +186,15 @@ def _check_window(settings: Settings) -> None:
             f"min_remainder={settings.min_remainder} counts new tokens, and with stride={stride} a window "
             f"after the first has at most {stride} of them. Give at most {stride}, or tail='drop'."
         )
-    if settings.offset != "random":
+    if not (isinstance(settings.offset, str) and settings.offset == "random"):
         check_integer("offset", settings.offset, 0, stride - 1)
 
 
 def _check_dynamic(stride: DynamicStride, settings: Settings) -> None:
     if settings.offset != 0 or settings.align is not None:
         raise TextError("DynamicStride sets every start itself: leave offset=0 and align=None with it.")
-    if not callable(stride.density) and stride.density not in ("edges", "surprisal"):
+    named = isinstance(stride.density, str) and stride.density in ("edges", "surprisal")
+    if not named and not callable(stride.density):
         raise TextError(
             f"DynamicStride(density={stride.density!r}): expected 'edges', 'surprisal' or a function from "
             "token ids to non-negative float64 [L]."
@@ -257,10 +259,22 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
         raise TextError(f"{name}={value!r}: expected an integer {allowed}.")
 
 
+def as_path(name: str, value: Any) -> Path:
+    """Return what should be a path as one.
+
+    Raises:
+        TextError: It is neither text nor a path.
+    """
+    if not isinstance(value, (str, Path)):
+        raise TextError(f"{name}={value!r}: expected a path.")
+    return Path(value)
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number, and no boolean."""
-    numeric = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return numeric and bool(np.isfinite(value))
+    if isinstance(value, (float, np.floating)):
+        return bool(np.isfinite(value))
+    return _is_integer(value)
 
 
 def _plain(value: Any) -> Any:

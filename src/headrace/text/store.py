@@ -15,6 +15,7 @@ from headrace.arrays import list_borders, numbers_of
 from headrace.dataset.manifest import Manifest, read_manifest
 from headrace.dataset.shard import open_shard
 from headrace.errors import TextError, did_you_mean
+from headrace.text.settings import as_path
 from headrace.text.tokens import Sentences, Special, Tokens, Values
 
 IDS = "input_ids"
@@ -34,7 +35,7 @@ def open_tokens(folder: str | Path, split: str | None = None) -> Tokens:
         StoreError: The folder is no store, or a shard is missing or damaged.
         TextError: It holds no tokens, or no such split.
     """
-    path = Path(folder)
+    path = as_path("folder", folder)
     manifest = read_manifest(path)
     name = _split_of(manifest, split, path)
     batches = [open_shard(path / entry.name) for entry in manifest.splits[name]]

@@ -26,7 +26,7 @@ from headrace.text.documents import read_documents
 from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
 from headrace.text.plans import remove_plans
 from headrace.text.progress import Progress
-from headrace.text.settings import check_integer
+from headrace.text.settings import as_path, check_integer
 from headrace.text.splitting import TRAIN, Splitting, content_hash
 from headrace.text.tokenizer import Encoded, Tokenizer, TokenizerLike, as_tokenizer, plain_text
 from headrace.text.tokens import Special, check_special, dtype_for
@@ -98,7 +98,7 @@ def tokenize(
     check_integer("shard_bytes", shard_bytes, 1)
     if threads is not None:
         check_integer("threads", threads, 1)
-    folder = Path(out)
+    folder = as_path("out", out)
     chosen = as_tokenizer(tokenizer, threads)
     job = Job(
         folder=folder,
@@ -107,7 +107,7 @@ def tokenize(
         splitting=Splitting(dict(split or {}), split_by),
         wanted=Wanted(sentences, words, min_length),
         dtype=_dtype(dtype),
-        shard_bytes=shard_bytes,
+        shard_bytes=int(shard_bytes),
     )
     with disk.locked(folder / _LOCK, str(folder)):
         _run(job, docs, append)

@@ -16,6 +16,8 @@ from headrace.errors import TextError
 from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS
 
 Values = tuple[NDArray[Any], ...]
+_LARGEST = 1 << 63
+"""Number of ids that batches can hold: they are int64."""
 RESERVED = frozenset((*TOKEN_OUTPUTS, *ROW_OUTPUTS, "start_positions", "end_positions", "sentence_starts"))
 """Names of arrays that are made here, and that no column of the user's can have."""
 Sentences = tuple[tuple[NDArray[np.int64], NDArray[Any]], ...]
@@ -411,14 +413,17 @@ def check_special(special: Special) -> None:
         value = getattr(special, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer))):
             raise TextError(f"{name}={value!r}: expected an integer.")
-    if special.vocab_size is not None and special.vocab_size < 1:
-        raise TextError(f"vocab_size={special.vocab_size}: expected the number of ids, at least 1.")
+    if special.vocab_size is not None and not 1 <= special.vocab_size <= _LARGEST:
+        raise TextError(
+            f"vocab_size={special.vocab_size}: expected the number of ids, at least 1 and at most {_LARGEST}."
+        )
+    size = special.vocab_size or _LARGEST
     for name in ("eos", "pad", "mask"):
         value = getattr(special, name)
-        if value is not None and not 0 <= value < (special.vocab_size or value + 1):
+        if value is not None and not 0 <= value < size:
             raise TextError(
-                f"{name}={value} is outside the vocabulary of {special.vocab_size} ids; "
-                f"give an id in [0, {special.vocab_size}), or a vocab_size that holds it."
+                f"{name}={value} is outside the vocabulary of {size} ids; "
+                f"give an id in [0, {size}), or a vocab_size that holds it."
             )
 
 

@@ -247,6 +247,7 @@ class Windows:
 
     def summary(self, seed: int = 0, epoch: int = 0) -> Summary:
         """Count what the windows of an epoch hold and what they leave out."""
+        check_integer("epoch", epoch, 0)
         return summarize(self.at(seed, epoch))
 
     def plan(self, windows: Sequence[int], strides: Sequence[int] | None = None) -> Plan:
