@@ -340,6 +340,22 @@ def counting(calls: list[str]) -> Callable[[str], list[int]]:
     return Counting()
 
 
+def test_a_stream_is_read_a_few_batches_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What bounds the memory, with the shard that is being written: whatever the stream's length."""
+    monkeypatch.setattr("headrace.text.tokenizing._BATCH_DOCUMENTS", 20)
+    tokenized: list[str] = []
+    ahead: list[int] = []
+
+    def stream() -> Iterator[str]:
+        for number, text in enumerate(many() * 4):
+            ahead.append(number - len(tokenized))
+            yield text
+
+    tokenize(stream(), counting(tokenized), tmp_path / "store", shard_bytes=1500)
+    assert len(tokenized) == len(ahead) == 4 * len(many())
+    assert max(ahead) < 100
+
+
 def test_finished_shards_are_not_tokenized_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headrace.text.tokenizing._BATCH_DOCUMENTS", 20)
     calls: list[str] = []
