@@ -172,6 +172,17 @@ def test_text_that_does_not_say_its_byte_order_is_named(tmp_path: Path) -> None:
     ) == ["a"]
 
 
+def test_a_text_that_no_row_can_hold_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.txt").write_text("x\n")
+
+    def too_much(*_: Any) -> None:
+        raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
+
+    monkeypatch.setattr(pa, "array", too_much)
+    with pytest.raises(SourceError, match=r"x\.txt: a document of 2 GiB or more.*sample_by='line'"):
+        hr.load_dataset("text", data_files=tmp_path / "x.txt", sample_by="document")
+
+
 def test_what_no_column_can_hold_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_bytes(b"a\xff\n")
     with pytest.raises(SourceError, match=r"x\.txt: decoded to a lone surrogate \(U\+DCFF\)"):

@@ -147,6 +147,11 @@ def _chunks(file: SourceFile, how: TextFormat) -> Iterator[pa.Array]:
     try:
         for texts in read_texts(file, how):
             yield pa.array(texts, pa.string())
+    except pa.ArrowCapacityError:
+        raise SourceError(
+            f"{file.name}: a {how.sample_by} of 2 GiB or more, and a row holds less. Take shorter rows with "
+            "sample_by='line', or give the file to headrace.text.tokenize."
+        ) from None
     except UnicodeEncodeError as error:
         raise SourceError(
             f"{file.name}: decoded to a lone surrogate (U+{ord(error.object[error.start]):04X}), which no "
