@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 _LONGEST_RUN = 16
-_RUN_BYTES = 4 << 20
+_RUN_BYTES = 3 << 20
 _RUN_SECONDS = 0.002
 
 
@@ -37,7 +37,7 @@ class Prefetcher:
 
     A thread takes a run of steps at a time, since to hand over costs as much as a small batch:
     one step at first, so that the first result comes soon, then twice as many each time, up to 16,
-    to 4 MiB (what is under way should fit in a cache), or to 2 ms of work.
+    to 3 MiB (what is under way should fit in a cache), or to 2 ms of work.
 
     The consumer deals out the runs: whenever it takes the results of one, it asks for others, so
     that as many steps as agreed are asked for and not yet taken. The threads refer to this object
