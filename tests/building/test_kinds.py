@@ -271,6 +271,37 @@ def test_transforms(built: Any) -> None:
     assert splits.embedding_sizes() == {"bucket": 6}
 
 
+@pytest.mark.parametrize("transform", ["none", "standardize", "minmax"])
+def test_numbers_as_far_away_as_they_go(built: Any, transform: str) -> None:
+    """In train and after it: no infinity, no NaN, and 1e39, which is no float32, is a bad row."""
+    feature = {"kind": "numeric", "transform": transform}
+    rows = [{"t": 0, "x": x} for x in (-3e38, 3e38, 1e39, -1e308)] + [{"t": 9, "x": 3.4e38}]
+    splits = built(
+        rows,
+        time={"column": "t"},
+        split={"by": "time", "train": {"until": 5}, "test": {"from": 5}},
+        features={"x": feature},
+        source={"max_bad_fraction": 0.5},
+    )
+    assert splits.accounting["quarantined"] == 2
+    found = [*batch_of(splits)["x"], *batch_of(splits, "test")["x"]]
+    expected = {"none": [-3e38, 3e38, 3.4e38], "standardize": [-1, 1, 3.4 / 3], "minmax": [0, 1, 6.4 / 6]}
+    np.testing.assert_allclose(found, expected[transform], rtol=1e-6)
+
+
+@pytest.mark.parametrize("transform", ["standardize", "minmax"])
+def test_a_scaled_number_beyond_float32_is_the_largest(built: Any, transform: str) -> None:
+    rows = [{"t": 0, "x": x} for x in (0, 1e-30)] + [{"t": 9, "x": x} for x in (1e30, -1e30)]
+    splits = built(
+        rows,
+        time={"column": "t"},
+        split={"by": "time", "train": {"until": 5}, "test": {"from": 5}},
+        features={"x": {"kind": "numeric", "transform": transform}},
+    )
+    largest = np.finfo(np.float32).max
+    assert batch_of(splits, "test")["x"].tolist() == [largest, -largest]
+
+
 def test_a_feature_with_one_value_or_none_in_train(built: Any) -> None:
     rows = [{"t": 0, "x": 5, "y": None}, {"t": 0, "x": 5, "y": None}, {"t": 9, "x": 6, "y": 2}]
     split = {"by": "time", "train": {"until": 5}, "test": {"from": 5}}

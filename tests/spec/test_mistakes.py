@@ -409,6 +409,12 @@ ONE_MISTAKE = [
     ),
     (
         USER,
+        USER + '[features.x]\nkind = "numeric"\nmissing = -1e39\n',
+        "ads.toml:16: features.x.missing: -1e+39 is beyond float32, which is what a store holds.",
+        USER + '[features.x]\nkind = "numeric"\nmissing = -3.4e38\n',
+    ),
+    (
+        USER,
         USER + '[features.x]\nkind = "numeric"\nbuckets = 9\n',
         'ads.toml:16: features.x.buckets: has no meaning with transform = "none". Write "bucketize".',
         USER + '[features.x]\nkind = "numeric"\nbuckets = 9\ntransform = "bucketize"\n',

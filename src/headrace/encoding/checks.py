@@ -27,7 +27,7 @@ def row_checks(spec: Spec, *, labels: bool, split: bool) -> Iterator[Located]:
             case Numeric(transform="log1p"):
                 (place,) = feature_places(spec, feature)
                 yield from _above(place, -1.0, including=False, purpose="log1p needs more than -1")
-            case Numeric(transform="none"):
+            case Numeric(transform="none" | "standardize" | "minmax"):
                 (place,) = feature_places(spec, feature)
                 yield from _in_float32(place)
             case Sequence(time=str()):

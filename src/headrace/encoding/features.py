@@ -33,6 +33,7 @@ from headrace.fit.vocabulary import Vocabulary
 from headrace.kernels import ragged as ragged_kernels
 from headrace.kernels.hashing import hash_texts
 from headrace.kernels.lookup import NULL_CODE
+from headrace.parse.numbers import LARGEST_FLOAT32
 from headrace.parse.times import local_times
 from headrace.spec import (
     TIME_PARTS,
@@ -263,7 +264,8 @@ def _transformed(
         return values
     assert encoder.statistics is not None
     scaled = statistics.standardized if feature.transform == "standardize" else statistics.rescaled
-    return scaled(values, encoder.statistics)
+    with np.errstate(over="ignore"):  # what train has not seen may be as far away as numbers go
+        return np.clip(scaled(values, encoder.statistics), -LARGEST_FLOAT32, LARGEST_FLOAT32)
 
 
 @_encode.register

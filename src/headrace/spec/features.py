@@ -17,6 +17,8 @@ from headrace.spec.vocabularies import VocabularyKeys, VocabularySpec, fitted_ke
 Buckets: TypeAlias = Annotated[int, Field(ge=2, le=LARGEST_INTEGER)]
 Length: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
+_LARGEST_FLOAT32 = (2 - 2.0**-23) * 2.0**127
+
 
 class FeatureBase(Declared):
     """What every kind of feature takes."""
@@ -203,6 +205,8 @@ class Numeric(FeatureBase):
             yield Problem(
                 ("missing",), "has no meaning with bucketize, where a missing value has an id of its own."
             )
+        elif self.missing is not None and abs(self.missing) > _LARGEST_FLOAT32:
+            yield Problem(("missing",), f"{self.missing:g} is beyond float32, which is what a store holds.")
 
 
 class TimePartRange(NamedTuple):
