@@ -227,6 +227,16 @@ def test_equal_ids_in_a_weighted_set_add_their_weights(built: Any) -> None:
     assert batch["w_weights"].tolist() == [[0.75, 1.0], [3.0, 0.0]]
 
 
+def test_weights_that_add_up_beyond_float32_are_the_largest(built: Any, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text('w\n"a:3e38,a:3e38"\n"a:-3e38,a:-3e38"\n"a:3e38,a:-3e38"\n')
+    batch = batch_of(
+        built(str(path), source={"format": "csv"}, features={"w": {"kind": "weighted_set", "max_length": 1}})
+    )
+    largest = np.finfo(np.float32).max
+    assert batch["w_weights"][:, 0].tolist() == [largest, -largest, 0]
+
+
 # -- numbers ------------------------------------------------------------------------------------
 
 

@@ -198,9 +198,11 @@ def _(feature: WeightedSet, encoder: FeatureEncoder, rows: Rows, chosen: Chosen)
     )
     _refuse_unseen_elements(encoder, rows, codes, borders, chosen)
     valid, size = _valid(column, chosen), offsets[-1]
+    sums = out_weights[:size]
+    np.clip(sums, -LARGEST_FLOAT32, LARGEST_FLOAT32, out=sums)
     return [
         EncodedColumn(encoder.name, out[:size], valid, offsets),
-        EncodedColumn(f"{encoder.name}_weights", out_weights[:size], valid, offsets),
+        EncodedColumn(f"{encoder.name}_weights", sums, valid, offsets),
     ]
 
 
