@@ -40,6 +40,18 @@ def test_dtypes_of_bare_ids_are_named_in_any_of_numpys_ways(tmp_path: Path, dtyp
     assert documents(from_bin(path, dtype)) == [[1, 258]]
 
 
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
+@pytest.mark.parametrize("wrong", [-1, -30_000])
+def test_a_negative_id_is_in_no_vocabulary(tmp_path: Path, dtype: str, wrong: int) -> None:
+    path = tmp_path / "train.bin"
+    np.array([1, wrong, 5], dtype).tofile(path)
+    for size in (70, 40_000):
+        with pytest.raises(TextError, match=f"id {wrong} at token 1 is negative"):
+            from_bin(path, dtype, vocab_size=size)
+    np.array([1, 32_767, 5], dtype).tofile(path)
+    assert documents(from_bin(path, dtype, vocab_size=40_000)) == [[1, 32_767, 5]]
+
+
 def test_bare_ids_that_cannot_be_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "train.bin"
     path.write_bytes(b"abc")

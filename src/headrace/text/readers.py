@@ -84,7 +84,11 @@ def _offsets_at(values: NDArray[Any], eos: int) -> NDArray[np.int64]:
 
 
 def _check_size(values: NDArray[Any], vocab_size: int | None, where: str) -> None:
-    if vocab_size is not None and largest_id(values) >= vocab_size:
+    """Check all ids in one pass: a negative one, seen as unsigned, is above all that its dtype allows."""
+    if vocab_size is None:
+        return
+    unsigned = values.view(f"<u{values.dtype.itemsize}")
+    if largest_id(unsigned) >= min(vocab_size, int(np.iinfo(values.dtype).max) + 1):
         check_ids(values, vocab_size, where)
 
 
