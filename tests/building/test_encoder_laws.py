@@ -185,6 +185,40 @@ def test_rows_in_memory_are_rows_of_a_file(
         assert_equal(encoder.encode(rows[place : place + 1]), rows_of(whole, place))
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"a": 5},
+        {"a": "x"},
+        {"a": [{"b": "x"}]},
+        {"a": True},
+        {"a": {"b": {}}},
+        {"a": None},
+        {"a": {}},
+        {"a": {"b": None}},
+        {"a.b": None, "a": {"b": "x"}},
+        {"a.b": "x", "a": 5},
+        {},
+    ],
+)
+def test_nested_keys_in_memory_are_those_of_a_file(built: Any, tmp_path: Path, row: dict[str, Any]) -> None:
+    """What a file quarantines is refused in memory, and what is missing in one is in the other."""
+    good = {"a": {"b": "x"}}
+    store = built(
+        [good], features={"b": {"kind": "categorical", "column": "a.b"}}, source={"max_bad_fraction": 1}
+    )
+    path = tmp_path / "new.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in (good, row)))
+    new = hr.encode(store.folder, path, out=tmp_path / "new")
+    encoder = hr.Encoder(store.folder)
+    if len(new) == 2:
+        in_file = next(iter(new.loader(batch_size=2, output="numpy")))
+        assert encoder.encode([good, row])["b"].tolist() == in_file["b"].tolist()
+    else:
+        with pytest.raises(SourceError, match=r"row 1: a\.b: .*(found|is a)"):
+            encoder.encode([good, row])
+
+
 # -- stores of CSV ------------------------------------------------------------------------------
 
 CSV = r"""user;tags;seen;seen_ts;interest;image;price;ts

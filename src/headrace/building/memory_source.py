@@ -100,7 +100,7 @@ class _ColumnReader:
     def read(self, rows: Sequence[Mapping[str, Any]]) -> pa.Array:
         """Return the column of the rows."""
         path = self.path
-        values = [_at(row, path) for row in rows] if self._dotted else [row.get(path) for row in rows]
+        values = self._nested(rows) if self._dotted else [row.get(path) for row in rows]
         if self._missing:
             values = [None if type(one) is str and one in self._missing else one for one in values]
         if self._list is None:
@@ -111,6 +111,15 @@ class _ColumnReader:
             if texts and all(texts):
                 return self._array(values, _text, pa.string())
         return self._array(values, self._pairs if self._list is _PAIRS else self._texts, self._list)
+
+    def _nested(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        values: list[Any] = []
+        try:
+            for row in rows:
+                values.append(_at(row, self.path))  # noqa: PERF401 - counted below
+        except TypeError as error:
+            raise self._refused(len(values), str(error)) from None
+        return values
 
     def _array(self, values: Sequence[Any], convert: Callable[[Any], Any], kind: pa.DataType) -> pa.Array:
         converted = _plain_texts(values) if convert is _text else None
@@ -153,11 +162,17 @@ class _ColumnReader:
 
 
 def _at(row: Mapping[str, Any], path: str) -> Any:
-    if path in row:
-        return row[path]
-    value: Any = row
+    """Return the value at a dotted path; a key of that very name wins where it is not null."""
+    value = row.get(path)
+    if value is not None:
+        return value
+    value = row
     for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
+        if not isinstance(value, Mapping):
+            raise TypeError(f"an object is expected around {name!r}, found {value!r}")
+        value = value.get(name)
+        if value is None:
+            return None
     return value
 
 
