@@ -256,6 +256,30 @@ def test_datasets_of_ids_are_tokens(tmp_path: Path) -> None:
         Windows(Dataset.from_dict({"input_id": ids}), 2)
 
 
+def test_tables_and_splits_of_ids(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    ids = [[1, 2, 3], [], [4, 5]]
+    assert Windows(pa.table({"input_ids": ids}), 2, pad_id=0).tokens.lengths.tolist() == [3, 0, 2]
+    theirs = datasets.Dataset.from_dict({"input_ids": ids})
+    with pytest.raises(TextError, match="DatasetDict has the splits train; take one of them"):
+        Windows(datasets.DatasetDict({"train": theirs}), 2)
+    with pytest.raises(TextError, match="IterableDataset is a stream"):
+        Windows(theirs.to_iterable_dataset(), 2)
+
+
+def test_names_are_not_taken_for_texts(tmp_path: Path) -> None:
+    """Iterating over these gives names of splits and columns."""
+    pandas = pytest.importorskip("pandas")
+    store = tmp_path / "store"
+    splits = tokenize(["a", "bc"], letters, tmp_path / "splits", split={"valid": 0.5})
+    with pytest.raises(TextError, match="docs: DatasetDict holds train, valid by name"):
+        tokenize(splits, letters, store)
+    frame = pandas.DataFrame({"text": ["a", "bc"]})
+    with pytest.raises(TextError, match=r"docs: DataFrame holds columns\. Give the one that holds the texts"):
+        tokenize(frame, letters, store)
+    assert tokenize(frame["text"], letters, store)["input_ids"] == [[97], [98, 99]]
+
+
 def test_documents_that_end_with_the_end_token_get_no_second(tmp_path: Path) -> None:
     for texts, added in ((["a\0", "b\0"], 0), (["a\0", "b"], 1), (["a", "b"], 2)):
         store = tmp_path / str(added)
@@ -276,6 +300,8 @@ def test_hugging_face_datasets_are_documents(tmp_path: Path) -> None:
         ([b"a"], "bytes; decode them first", TextError),
         ([{"txt": "a"}], "has no field 'text', it has", TextError),
         (7, "int holds no documents", TextError),
+        ({"text": ["a"]}, "dict holds text by name", TextError),
+        ({}, "dict holds nothing by name", TextError),
         ("nothing/*.txt", "nothing", SourceError),
     ],
 )

@@ -52,6 +52,7 @@ def read_documents(docs: Any) -> Iterator[Document]:
         raise TextError(
             f"docs: {type(docs).__name__} holds no documents. Give files, a Dataset, or an iterable of texts."
         )
+    _check_not_of_names(docs)
     for number, item in enumerate(docs):
         if isinstance(item, str):
             yield Document(item, _NO_FIELDS, f"document {number}")
@@ -59,6 +60,18 @@ def read_documents(docs: Any) -> Iterator[Document]:
             yield from _from_files(find_files(str(item)))
         else:
             yield _from_item(item, f"document {number}")
+
+
+def _check_not_of_names(docs: Any) -> None:
+    """Refuse what gives names where texts are expected: splits by name, a data frame."""
+    kind = type(docs).__name__
+    if isinstance(docs, Mapping):
+        names = ", ".join(map(str, docs))
+        raise TextError(
+            f"docs: {kind} holds {names or 'nothing'} by name. Give one of them, or a list of rows."
+        )
+    if hasattr(docs, "columns"):
+        raise TextError(f"docs: {kind} holds columns. Give the one that holds the texts, docs['text'].")
 
 
 def _from_item(item: Any, where: str) -> Document:

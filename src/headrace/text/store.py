@@ -110,20 +110,32 @@ def _with_rows(shards: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def tokens_of_dataset(dataset: Any) -> Tokens:
-    """Return a ``Dataset`` with a column ``input_ids`` as ``Tokens``.
+    """Return a ``Dataset`` or an Arrow table with a column ``input_ids`` as ``Tokens``.
 
     Raises:
-        TextError: It has no such column.
+        TextError: It has no such column, or is a stream.
     """
+    if not hasattr(dataset, "__len__"):
+        raise TextError(
+            f"tokens: {type(dataset).__name__} is a stream, and windows are cut from documents at any place. "
+            "Give a dataset that is not streamed, or a list of lists of ids."
+        )
     names = list(dataset.column_names)
     if IDS not in names:
         raise TextError(
             f"tokens: the dataset has the columns {names}, and ids are read from '{IDS}'. "
             "Rename the one that holds them."
         )
-    table = dataset.to_arrow() if hasattr(dataset, "to_arrow") else dataset.with_format("arrow")[:]
+    table = _table_of(dataset)
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
     return tokens_of_batches(batches, digest=getattr(dataset, "fingerprint", None), **_place_of(dataset))
+
+
+def _table_of(dataset: Any) -> pa.Table:
+    if isinstance(dataset, pa.Table):
+        return dataset
+    table: pa.Table = dataset.to_arrow() if hasattr(dataset, "to_arrow") else dataset.with_format("arrow")[:]
+    return table
 
 
 def _place_of(dataset: Any) -> dict[str, Any]:

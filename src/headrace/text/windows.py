@@ -63,8 +63,8 @@ class Windows:
     without a token that is in no earlier one is never made.
 
     Args:
-        tokens: ``Tokens``, a folder of a token store, a ``Dataset`` with a column ``input_ids``,
-            or a list of lists of ids.
+        tokens: ``Tokens``, a folder of a token store, a ``Dataset`` or an Arrow table with a column
+            ``input_ids``, or a list of lists of ids.
         window: Tokens in a row, W; or several lengths, each cutting all documents, one bucket a length.
         stride: Tokens from one start to the next, S in ``[1, W]``; None: W. Or a ``DynamicStride``. Of
             several window lengths: one for all, or one for each.
@@ -310,12 +310,12 @@ def as_tokens(tokens: Any) -> Tokens:
         return tokens
     if isinstance(tokens, (str, Path)):
         return Tokens.open(tokens)
-    if hasattr(tokens, "column_names"):
-        return tokens_of_dataset(tokens)
     if isinstance(tokens, Mapping):
         raise TextError(
             f"tokens: {type(tokens).__name__} has the splits {', '.join(map(str, tokens))}; take one of them."
         )
+    if hasattr(tokens, "column_names"):
+        return tokens_of_dataset(tokens)
     if isinstance(tokens, Sequence):
         return Tokens.from_documents(tokens)
     raise TextError(
