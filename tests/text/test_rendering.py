@@ -69,6 +69,12 @@ def test_windows_are_numbered_by_any_integers() -> None:
     assert render_windows(windows, []) == []
 
 
+def test_no_windows_are_said_to_be_none() -> None:
+    rows = render_windows(Windows([[]], 2, pad_id=0))
+    assert to_terminal(rows).plain == "no windows\n"
+    assert "<p>no windows</p>" in to_html(rows)
+
+
 def test_hidden_tokens_are_marked() -> None:
     tokens = Tokens.from_documents([[1, 2, 3]], vocab_size=7, mask=0)
     (row,) = render_windows(Windows(tokens, 4, objective=MLM(1.0)), [0], decode=decode)

@@ -182,12 +182,15 @@ _VISIBLE = {code: chr(0x2400 + code) for code in range(32)} | {10: "⏎", 127: "
 """Control characters as pictures: text must not command the terminal."""
 _VISIBLE_IN_PAGES = {code: picture for code, picture in _VISIBLE.items() if chr(code) not in "\n\t"}
 """As in the terminal; a page shows line ends and tabs as they are."""
+_NONE = "no windows"
 _COLORS = ("cyan", "green", "yellow", "magenta", "blue")
 LEGEND = "colour: document · dim: in an earlier window too · underlined: without a label · reverse: hidden"
 
 
 def to_terminal(rows: Sequence[RenderedRow]) -> Text:
     """Return rows for ``rich``: one paragraph a window, line ends shown as ⏎."""
+    if not rows:
+        return Text(_NONE + "\n")
     text = Text(LEGEND + "\n", style="dim")
     for row in rows:
         text.append(f"\n{row.title}\n", style="bold")
@@ -236,7 +239,8 @@ p.row {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere }}
 
 def to_html(rows: Sequence[RenderedRow], title: str = "Windows") -> str:
     """Return rows as one self-contained page; all text is escaped."""
-    return _PAGE.format(title=html.escape(title), rows="\n".join(map(_html_row, rows)))
+    shown = "\n".join(map(_html_row, rows)) or f"<p>{_NONE}</p>"
+    return _PAGE.format(title=html.escape(title), rows=shown)
 
 
 def _html_row(row: RenderedRow) -> str:
