@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from headrace.dataset.dataset import Dataset
 from headrace.errors import LoaderError, OrderError
 from headrace.loading import Batch, Loader, Ragged, Rows
 from headrace.order import LengthBucketed, Permutation, Weighted
@@ -238,6 +239,48 @@ def test_progress_line(capsys) -> None:
 def test_what_does_not_fit_is_refused_at_once(options, message: str) -> None:
     with pytest.raises((LoaderError, OrderError), match=message):
         Loader(Counting(4), **options)
+
+
+class Nothing(Counting):
+    def at(self, seed: int, epoch: int):
+        return self
+
+    def gather(self, indices, keys):
+        return None
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_what_gathers_no_dict_is_an_error(threads: int) -> None:
+    with pytest.raises(LoaderError, match=r"positions \[0, 2\).*gather\(\) returned a NoneType"):
+        list(Loader(Nothing(4), batch_size=2, threads=threads))
+
+
+class Constant:
+    def __init__(self, index) -> None:
+        self.index = index
+
+    def sample(self, position: int):
+        return self.index
+
+
+@pytest.mark.parametrize("wrong", [1.5, "a", None, True, [1]])
+def test_a_sample_that_is_no_integer_is_an_error(wrong) -> None:
+    with pytest.raises(LoaderError, match=r"sample\(position\)s are .*must be integers"):
+        list(Loader(Counting(4), batch_size=2, shuffle=Constant(wrong)))
+
+
+@pytest.mark.parametrize("space", [None, [1, 2], "rows"])
+def test_what_is_no_sample_space_is_refused(space) -> None:
+    with pytest.raises(LoaderError, match=r"what a Loader is made of is a .*, which is no sample space"):
+        Loader(space, batch_size=2)
+
+
+def test_a_dataset_has_a_sample_space() -> None:
+    rows = Dataset.from_dict({"a": [1]})
+    with pytest.raises(
+        LoaderError, match=r"is a Dataset, which is no sample space; give its sample_space\(\)"
+    ):
+        Loader(rows, batch_size=1)
 
 
 def test_integers_of_numpy_are_taken_and_the_state_goes_through_json() -> None:

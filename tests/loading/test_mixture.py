@@ -148,6 +148,11 @@ def ragged(width: int) -> Rows:
     [
         (lambda: mixture({}, {}), "at least one space"),
         (lambda: mixture({"a": 1}, {"b": 1}), "only one has a, b"),
+        (lambda: Mixture([Counting(1)], [1]), "a dict of weights by name, not list and list"),
+        (
+            lambda: Mixture({"a": [1]}, {"a": 1}),
+            "part 'a' of the mixture is a list, which is no sample space",
+        ),
         (lambda: mixture({"a": 1, "b": 1}, {"a": 1, "b": 0}), "weight of 'b' is 0"),
         (lambda: mixture({"a": 1, "b": 1}, {"a": 1, "b": 1e-6}), "'b' is below a thousandth"),
         (lambda: two(stop="last"), "stop='last'"),

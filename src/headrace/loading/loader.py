@@ -13,7 +13,7 @@ from headrace.loading.output import OutputKind, converter
 from headrace.loading.pool import Pool
 from headrace.loading.progress import Progress
 from headrace.loading.ranks import resolve_ranks
-from headrace.loading.space import EpochSpace, SampleSpace
+from headrace.loading.space import EpochSpace, SampleSpace, check_space
 from headrace.loading.state import State, check_state, make_state
 from headrace.loading.timing import Clock, Report
 from headrace.order.bucketed import checked_lengths, cut_order
@@ -96,6 +96,7 @@ class Loader:
         self._arguments = {
             name: value for name, value in locals().items() if name not in ("self", "__class__")
         }
+        check_space(space, "what a Loader is made of")
         self.space = space
         self.rank, self.world_size = resolve_ranks(rank, world_size)
         self.seed = integer("seed", seed, LoaderError)

@@ -119,7 +119,10 @@ class BatchMaker:
         if gather_run is not None:
             batches: list[Batch] = gather_run(indices, keys, bounds, self.pool)
             return batches
-        return [self.epoch_space.gather(indices[a:b], keys[a:b]) for a, b in pairwise(bounds.tolist())]
+        return [
+            _checked(self.epoch_space.gather(indices[a:b], keys[a:b]), "gather()")
+            for a, b in pairwise(bounds.tolist())
+        ]
 
     def _transform(
         self, batches: list[Batch], keys: NDArray[np.uint64], bounds: NDArray[np.int64]
@@ -127,7 +130,7 @@ class BatchMaker:
         assert self.transform is not None
         started = time.perf_counter()
         transformed = [
-            _checked(self.transform(batch, keys[a:b]))
+            _checked(self.transform(batch, keys[a:b]), "transform=")
             for batch, (a, b) in zip(batches, pairwise(bounds.tolist()), strict=True)
         ]
         self.clock.lap("transform", started)
@@ -179,7 +182,7 @@ class Pass:
     """Whether the loader still is in this pass, and not in another or at a loaded state."""
 
 
-def _checked(batch: Any) -> Batch:
+def _checked(batch: Any, what: str) -> Batch:
     if not isinstance(batch, dict):
-        raise LoaderError(f"transform= returned a {type(batch).__name__}; it must return a dict of arrays.")
+        raise LoaderError(f"{what} returned a {type(batch).__name__}; it must return a dict of arrays.")
     return batch

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headrace.errors import LoaderError
 from headrace.kernels.mixture import BLOCK, deal
 from headrace.kernels.rng import stream_key
-from headrace.loading.space import Batch, EpochSpace, Role, SampleSpace
+from headrace.loading.space import Batch, EpochSpace, Role, SampleSpace, check_space
 from headrace.order.permutation import Permutation
 
 Stop: TypeAlias = Literal["first", "all", "never"]
@@ -247,9 +247,14 @@ def _check_like(name: str, merged: NDArray[Any], array: NDArray[Any], rows: int)
         )
 
 
-def _check_names(spaces: Mapping[str, SampleSpace], weights: Mapping[str, float]) -> None:
+def _check_names(spaces: Any, weights: Any) -> None:
     if not spaces:
         raise LoaderError("a mixture needs at least one space.")
+    if not isinstance(spaces, Mapping) or not isinstance(weights, Mapping):
+        found = f"{type(spaces).__name__} and {type(weights).__name__}"
+        raise LoaderError(f"a mixture takes a dict of spaces and a dict of weights by name, not {found}.")
+    for name, space in spaces.items():
+        check_space(space, f"part '{name}' of the mixture")
     if set(spaces) != set(weights):
         odd = sorted(set(spaces) ^ set(weights))
         raise LoaderError(f"spaces and weights must have the same names; only one has {', '.join(odd)}.")

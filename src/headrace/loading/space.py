@@ -26,6 +26,8 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.errors import LoaderError
+
 Batch: TypeAlias = dict[str, NDArray[Any]]
 Role: TypeAlias = Literal["inputs", "targets", "meta"]
 
@@ -92,3 +94,21 @@ class SampleSpace(Protocol):
     def at(self, seed: int, epoch: int) -> EpochSpace:
         """Return the samples of one epoch; may cost one vectorised pass, and depends on nothing else."""
         ...
+
+
+def check_space(space: object, what: str) -> None:
+    """Refuse what is no sample space before anything of it is used.
+
+    Args:
+        space: What was given.
+        what: Where it was given, for the message.
+
+    Raises:
+        LoaderError: It has no ``at``; where it has ``sample_space``, as a dataset has, the message says so.
+    """
+    if callable(getattr(space, "at", None)):
+        return
+    advice = (
+        "give its sample_space()" if hasattr(space, "sample_space") else "see headrace.loading.SampleSpace"
+    )
+    raise LoaderError(f"{what} is a {type(space).__name__}, which is no sample space; {advice}.")

@@ -18,6 +18,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from headrace.errors import OrderError, did_you_mean
+from headrace.order.integers import integers
 from headrace.order.permutation import Permutation
 
 Parameters: TypeAlias = dict[str, int | float | str | bool | None]
@@ -117,7 +118,7 @@ class _CalledOrder(PositionOrder):
 
     def look_up(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         drawn = [self.owner.sample(position) for position in positions.tolist()]
-        return checked_indices(np.asarray(drawn, dtype=np.int64), self.samples, "sample(position)")
+        return checked_indices(integers("sample(position)", drawn), self.samples, "sample(position)")
 
 
 class Sequential:
