@@ -335,3 +335,13 @@ def test_without_a_folder_files_start_where_the_program_does() -> None:
     assert spec.folder is None
     assert spec.locate("raw/x.csv") == "raw/x.csv"
     assert Spec.from_dict(spec.to_dict(), folder="data").locate("x.csv") == os.path.join("data", "x.csv")
+
+
+def test_paths_are_their_texts() -> None:
+    features = {"x": {"kind": "numeric"}}
+    text = Spec.from_dict({"name": "t", "source": {"files": "logs/a.csv"}, "features": features})
+    for files in (Path("logs/a.csv"), [Path("logs/a.csv")], ("logs/a.csv",)):
+        spec = Spec.from_dict({"name": "t", "source": {"files": files}, "features": features})
+        assert spec == text
+        assert spec.fingerprint == text.fingerprint
+        assert json.loads(json.dumps(spec.to_dict())) == text.to_dict()

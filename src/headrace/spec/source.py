@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -79,7 +80,9 @@ class SourceOptions(Declared):
 
     @classmethod
     def completed(cls, data: dict[Any, Any]) -> dict[Any, Any]:
-        """Fill in the format that the files' endings tell."""
+        """Take paths as their texts, and fill in the format that the files' endings tell."""
+        if "files" in data:
+            data = {**data, "files": _as_texts(data["files"])}
         if "format" in data:
             return data
         files = data.get("files")
@@ -181,6 +184,15 @@ def time_format_mistakes(declared: Any) -> Iterable[Problem]:
     if unknown or "%" not in declared.format:
         found = unknown[0] if unknown else quoted(declared.format)
         yield Problem(("format",), f"{found} is no directive of a time; there are {DIRECTIVES}.")
+
+
+def _as_texts(files: object) -> object:
+    """Return a path, or the paths of a list, as texts; anything else as it is."""
+    return [_as_text(one) for one in files] if isinstance(files, list | tuple) else _as_text(files)
+
+
+def _as_text(file: object) -> object:
+    return str(file) if isinstance(file, PurePath) else file
 
 
 def _repeated(columns: tuple[str, ...]) -> Iterable[Problem]:
