@@ -26,6 +26,10 @@ START = [sys.executable, "-c", "import headrace.cli; headrace.cli.main()"]
         (["build", "{raw}/small.toml"], "Missing option '--out'"),
         (["build", "{raw}/smal.toml", "--out", "{new}"], "Did you mean 'small.toml'?"),
         (["build", "{raw}/small.toml", "--out", "{new}", "--memory", "lots"], "such as '4GiB'"),
+        (
+            ["build", "{raw}/small.toml", "--out", "{new}", "--memory", "0"],
+            "memory is '0'; expected a size such as '4GiB'",
+        ),
         (["build", "{raw}/small.toml", "--out", "{new}", "--threads", "0"], "--threads"),
         (["bild"], "No such command 'bild'"),
         (["encode", "{store}", "--out", "{new}"], "Missing argument"),

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-_SIZE = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?B?|B)?", re.IGNORECASE)
+from headrace.errors import BuildError
 
 
 def _size(text: str | None) -> str | None:
     """Refuse a text that is no size before any work begins."""
-    if text is not None and _SIZE.fullmatch(text.strip()) is None:
-        raise typer.BadParameter(
-            f"found {text!r}, expected a size such as '4GiB', '500MiB' or a number of bytes."
-        )
+    if text is not None:
+        from headrace.building.settings import parse_size
+
+        try:
+            parse_size(text)
+        except BuildError as error:
+            raise typer.BadParameter(str(error)) from None
     return text
 
 
