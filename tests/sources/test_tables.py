@@ -19,6 +19,7 @@ import pytest
 
 from headrace.errors import SourceError
 from headrace.sources import Column, Reader, open_source
+from headrace.sources.arrow_values import plain
 
 
 def parquet(table: pa.Table, **options: Any) -> bytes:
@@ -182,6 +183,30 @@ def test_other_lists(tmp_path: Path) -> None:
     assert one_column(fixed, "numbers", tmp_path).to_pylist() == [[1.0, 0.5], [2.0, 3.0]]
     assert one_column(pa.array(["1,2", None]), "texts", tmp_path).to_pylist() == ["1,2", None]
     assert one_column(pa.nulls(2), "texts", tmp_path).to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("rows", [[["a"]], [["a"], None, ["b", "c"], []], [], [None], [["x"]] * 1000])
+def test_views_of_lists(rows: list[list[str] | None], large: bool, tmp_path: Path) -> None:
+    kind = (pa.large_list_view if large else pa.list_view)(pa.string())
+    whole = pa.array([["before"], *rows], kind)
+    for array in (pa.array(rows, kind), whole.slice(1)):
+        found = plain(array)
+        found.validate(full=True)
+        assert found.to_pylist() == rows
+    if rows:
+        assert one_column(pa.array(rows, kind), "texts", tmp_path).to_pylist() == rows
+
+
+def test_views_of_lists_in_any_order() -> None:
+    elements = pa.array(["a", "b", "c"])
+    views = pa.ListViewArray.from_arrays(
+        pa.array([2, 0, 1], pa.int32()),
+        pa.array([1, 2, 2], pa.int32()),
+        elements,
+        mask=pa.array([False, True, False]),
+    )
+    assert plain(views).to_pylist() == [["c"], None, ["b", "c"]]
 
 
 def test_pairs(tmp_path: Path) -> None:

@@ -104,9 +104,19 @@ def plain(array: pa.Array) -> pa.Array:
         return plain(pc.run_end_decode(array))
     if pa.types.is_map(kind):
         return plain(array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))))
-    if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind) or _is_list_view(kind):
+    if _is_list_view(kind):
+        return plain(_without_views(array))
+    if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return plain(array.cast(pa.list_(kind.value_type)))
     return array
+
+
+def _without_views(array: pa.Array) -> pa.Array:
+    """Return a list view as lists; Arrow 26's own cast gives it fewer offsets than it has lists."""
+    lengths = pc.fill_null(array.value_lengths(), 0).to_numpy(zero_copy_only=False)
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.LargeListArray.from_arrays(pa.array(offsets), array.flatten(), mask=array.is_null())
 
 
 def _is_list_view(kind: pa.DataType) -> bool:
