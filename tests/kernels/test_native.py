@@ -140,6 +140,8 @@ def test_dtypes_that_are_equal_and_arrays_that_are_more(tmp_path: Path) -> None:
     other = np.arange(3).astype(np.dtype("longlong"))
     np.testing.assert_array_equal(copied(other), other)
     np.testing.assert_array_equal(copied(np.arange(3).astype(np.dtype("i8", metadata={"a": 1}))), [0, 1, 2])
+    for name in ("longlong", "ulonglong", "long", "byte", "short"):
+        assert identity(np.dtype(name).type(3)) == 3
     mapped = np.memmap(tmp_path / "mapped", np.int64, "w+", shape=3)
     mapped[:] = [3, 1, 2]
     np.testing.assert_array_equal(copied(mapped), [3, 1, 2])

@@ -57,7 +57,8 @@ Signature: TypeAlias = tuple[ArgumentType, ...]
 def plain(argument: Any) -> Any:
     """Return an argument as the machine code of kernels takes it; most already are.
 
-    Arrays are ``numpy.ndarray`` itself, of a built-in dtype object; integers beyond int64 are uint64.
+    Arrays are ``numpy.ndarray`` itself, of a built-in dtype object, and numbers of its type
+    (``longlong`` is another type than int64, of an equal dtype); integers beyond int64 are uint64.
 
     Raises:
         TypeError: The argument is neither an array nor a number, or of a dtype that kernels do not take.
@@ -68,8 +69,10 @@ def plain(argument: Any) -> Any:
         dtype = _DTYPES.get(argument.dtype)
         if dtype is not None:
             return np.asarray(argument).view(dtype)
-    elif type(argument) in _PYTHON or (isinstance(argument, np.generic) and argument.dtype in _DTYPES):
+    elif type(argument) in _PYTHON:
         return argument
+    elif isinstance(argument, np.generic) and argument.dtype in _DTYPES:
+        return _DTYPES[argument.dtype].type(argument)
     raise TypeError(
         f"{_described(argument)}; kernels take numbers, and arrays in native byte order, "
         f"of {', '.join(NUMBERS)}."
