@@ -52,7 +52,7 @@ def _agrees(contender: Contender, folder: Path, id_dtype: str, wanted: dict[str,
 def compare(folder: Path, id_dtype: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Run all that are installed and chosen; return a row for each."""
     chosen = [one for one in CONTENDERS if one.installed() and id_dtype in one.id_dtypes]
-    chosen = [one for one in chosen if one is chosen[0] or arguments.match in one.name]
+    chosen = [one for one in chosen if one is chosen[0] or any(map(one.name.__contains__, arguments.match))]
     chosen = chosen if arguments.unchecked else agreeing(chosen, id_dtype)
     for contender in chosen:
         prepare(contender, folder)
@@ -97,7 +97,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--id-dtypes", nargs="+", choices=BOTH, default=list(BOTH))
-    parser.add_argument("--match", default="", help="only headrace and contenders whose name contains this")
+    parser.add_argument(
+        "--match",
+        nargs="+",
+        default=[""],
+        help="only headrace and contenders whose name contains one of these",
+    )
     parser.add_argument("--unchecked", action="store_true", help="do not compare what they serve")
     parser.add_argument("--folder", type=Path, help="where the data is, or goes; default: benchmarks/work")
     parser.add_argument("--json", type=Path, default=WORK / "loader.json")
