@@ -76,12 +76,19 @@ def test_it_starts_without_the_libraries_that_are_slow_to_import() -> None:
     assert done.stdout == "set()\n"
 
 
+def hears_ctrl_c() -> None:
+    """Undo what a shell does to commands in the background: they ignore Ctrl-C, and so do their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_says_what_is_kept(raw: Path, store: Path, tmp_path: Path) -> None:
     lines = (raw / "rows.jsonl").read_bytes()
     (tmp_path / "rows.jsonl").write_bytes(lines * 40_000)
     (tmp_path / "small.toml").write_bytes((raw / "small.toml").read_bytes())
     command = [*START, "build", str(tmp_path / "small.toml"), "--out", str(tmp_path / "store")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=hears_ctrl_c
+    )
     parsed = tmp_path / "store" / ".build" / "parsed"
     while process.poll() is None and not parsed.exists():
         time.sleep(0.01)

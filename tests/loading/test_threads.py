@@ -150,6 +150,11 @@ def test_a_fork_with_a_live_iterator_ends() -> None:
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "done\n", "")
 
 
+def hears_ctrl_c() -> None:
+    """Undo what a shell does to commands in the background: they ignore Ctrl-C, and so do their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_a_loop_that_waits() -> None:
     code = (
         "import gc, threading, time\nfrom headrace.loading import Loader\n"
@@ -167,7 +172,11 @@ def test_ctrl_c_ends_a_loop_that_waits() -> None:
         "print('threads', threading.active_count())\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hears_ctrl_c,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

@@ -63,7 +63,6 @@ def test_the_book_s_loop(run: Run, tmp_path: Path) -> None:
 
 
 def test_against_gensim(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("gensim")
     text = write_text(tmp_path, 180, words=12)
     settings = ["--subsample", "0.5", "--epochs", "1", "--seeds", "2"]
     printed = run("word2vec_against_gensim.py", "--train", text, "--held-out", text, *settings)
