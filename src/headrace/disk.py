@@ -11,6 +11,7 @@ import errno
 import fcntl
 import json
 import os
+import reprlib
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from typing import IO, Any
 
 import xxhash
 
-from headrace.errors import BuildError
+from headrace.errors import BuildError, HeadraceError
 
 TEMPORARY_SUFFIX = ".tmp"
 _CHECKSUM_BLOCK = 1 << 20
@@ -32,6 +33,26 @@ _ADVICE = {
     errno.EROFS: "Make the file system writable",
     errno.EMFILE: "Have the limit on open files raised (ulimit -n)",
 }
+
+
+def as_path(name: str, value: Any, error: type[HeadraceError]) -> Path:
+    """Return a path that somebody gave: text, bytes or what has ``__fspath__``.
+
+    Args:
+        name: What the user calls it, for the message.
+        value: What was given.
+        error: What to raise.
+
+    Raises:
+        HeadraceError: It is no path, or none that a file can have; of the type ``error``.
+    """
+    try:
+        text = os.fsdecode(value)
+    except (TypeError, ValueError):
+        raise error(f"{name} is {reprlib.repr(value)}; expected a path, such as 'stores/ads'.") from None
+    if not text or "\0" in text:
+        raise error(f"{name} is {reprlib.repr(text)}, which no file can be named; expected a path.")
+    return Path(text)
 
 
 @contextlib.contextmanager

@@ -34,7 +34,9 @@ def store(built: Any) -> hr.DatasetDict:
         ([{"h": "p"}], r"row 0: h: expected a list, found 'p'\.$"),
         ([{"h": {"p": 1}}], r"row 0: h: expected a list, found"),
         ({"x": 1}, r"expected a list of dicts or an Arrow table, found dict\.$"),
-        (["x"], "expected a list of dicts or an Arrow table"),
+        (["x"], r"row 0: expected a dict, found str\.$"),
+        ([{"x": 1}, None], r"row 1: expected a dict, found NoneType\.$"),
+        ("", r"expected a list of dicts or an Arrow table, found str\.$"),
         (None, "expected a list of dicts or an Arrow table, found NoneType"),
         ((row for row in [{"x": 1}]), "expected a list of dicts or an Arrow table, found generator"),
         (pa.table({"n": ["1", "two"]}), r"row 1: n is 'two', expected a number\.$"),
@@ -151,7 +153,9 @@ def test_places_where_nothing_may_be_written(store: hr.DatasetDict, log: Any, tm
 
 
 def test_files_are_a_path_or_several(store: hr.DatasetDict, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"files is a int; expected a file, a glob or a URL, or a list\."):
+    with pytest.raises(
+        SourceError, match=r"files: found 3, expected a path, a glob or a URL, or several in a list\."
+    ):
         hr.encode(store.folder, 3, out=tmp_path / "new")  # type: ignore[arg-type]
 
 

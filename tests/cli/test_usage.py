@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -60,6 +61,20 @@ def test_the_package_is_the_command() -> None:
     command = [sys.executable, "-m", "headrace", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"headrace {hr.__version__}\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8:strict"])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_characters_that_the_terminal_lacks_are_escaped(
+    raw: Path, tmp_path: Path, encoding: str, as_json: bool
+) -> None:
+    out = Path(os.fsdecode(os.fsencode(tmp_path) + "/é€".encode() + b"\xff"))
+    command = [*START, "build", str(raw / "small.toml"), "--out", str(out), *(["--json"] if as_json else [])]
+    done = subprocess.run(
+        command, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": encoding}
+    )
+    said = done.stdout.decode(encoding.partition(":")[0])
+    assert json.loads(said)["store"] == str(out) if as_json else r"\udcff: built in" in said
 
 
 def test_help_names_every_command(run: Run) -> None:

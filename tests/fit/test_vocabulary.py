@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -139,6 +140,7 @@ def test_reserved_tokens_have_names() -> None:
         ({"max_size": -1}, "max_size is -1"),
         ({"unseen": "hash"}, "needs unknown_buckets"),
         ({"unknown_buckets": 3}, "needs unknown_buckets"),
+        ({"unseen": "hash", "unknown_buckets": "3"}, "unknown_buckets is '3'; it must be an integer"),
         ({"unseen": "drop"}, "unseen is 'drop'"),
     ],
 )
@@ -147,9 +149,57 @@ def test_settings_that_do_not_fit_are_refused(settings_: dict[str, object], mess
         Vocabulary.fit(["a"], **settings_)  # type: ignore[arg-type]
 
 
-def test_one_text_is_no_list_of_texts() -> None:
-    with pytest.raises(VocabularyError, match="give a list of texts"):
-        Vocabulary.fit("abc")
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("abc", "are one text, 'abc'; give a list of texts"),
+        (b"abc", "are one text, b'abc'; give a list of texts"),
+        ({"a": 3}, "are a dict; give a list of texts"),  # counts, which would count for nothing
+        (3, "are a int; give a list of texts"),
+        (np.array(3), "are a int; give a list of texts"),
+        ([b"a", b"\xff"], r"index 1: b'\\xff' is not valid UTF-8"),
+        (pa.array([b"\xff"]), r"index 0: b'\\xff' is not valid UTF-8"),
+        (pa.array([1], pa.timestamp("s")), "index 0: .* is a datetime; an id is a text"),
+        (pa.array([{"a": 1}]), "index 0: .* is a dict; an id is a text"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_list_of_texts(values: Any, message: str) -> None:
+    vocabulary = Vocabulary.fit(["a"])
+    for use in (Vocabulary.fit, vocabulary.encode):
+        with pytest.raises(VocabularyError, match=message):
+            use(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [[1, 2], [3, 4]],
+        np.array([[1, 2], [3, 4]]),
+        np.array([[1, 2], [3, 4]], np.float32),
+        pa.array([[1, 2], None, [3, 4]]),
+        pa.array([[1, 2], [3, 4]], pa.list_(pa.uint8(), 2)),
+        pa.array([[1, 2], [3, 4]], pa.list_view(pa.int64())),
+        pa.array([["1", "2"], ["3", "4"]], pa.large_list_view(pa.string())),
+    ],
+    ids=lambda values: str(getattr(values, "type", type(values).__name__)),
+)
+def test_one_level_of_lists_is_flattened(values: Any) -> None:
+    assert Vocabulary.fit([4, 3, 2, 1]).encode(values).tolist() == [2, 3, 4, 5]
+
+
+def test_a_float_has_the_shortest_text_of_its_width() -> None:
+    """As a float32 column of Parquet has it in a build."""
+    vocabulary = Vocabulary.fit(["0.1"])
+    for values in (
+        [0.1],
+        np.array([0.1]),
+        np.array([0.1], np.float32),
+        [np.float16(0.1)],
+        pa.array([0.1], pa.float32()),
+        pa.array([0.1]),
+    ):
+        assert vocabulary.encode(values).tolist() == [2]
 
 
 @given(place=st.integers(0, 10_000), bit=st.integers(0, 7), which=st.booleans())

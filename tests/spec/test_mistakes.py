@@ -745,11 +745,12 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             f"{tmp_path / 'bytes.toml'}:1: byte 8 is 0xff, which is no UTF-8. Save the file as UTF-8.",
         ),
         (".", f"{tmp_path}: cannot be read: Is a directory."),
-        ("a\0b", f"{tmp_path / 'a'}\\u0000b: cannot be read: embedded null byte."),
     ]:
         with pytest.raises(SpecError) as caught:
             Spec.load(tmp_path / name)
         assert str(caught.value) == said
+    with pytest.raises(SpecError, match=r"^the path of a spec is .*which no file can be named"):
+        Spec.load(tmp_path / "a\0b")
 
 
 def test_mistakes_in_python_name_the_declaration() -> None:

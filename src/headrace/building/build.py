@@ -94,7 +94,8 @@ def build_store(
     progress: Progress = no_progress,
 ) -> BuildReport:
     """Build a store as ``build`` does; return what was done and why."""
-    return _Build(to_spec(spec), Path(out), settings_of(memory, threads, progress)).run()
+    folder = disk.as_path("out", out, BuildError)
+    return _Build(to_spec(spec), folder, settings_of(memory, threads, progress)).run()
 
 
 def to_spec(spec: Spec | str | Path | Mapping[str, Any]) -> Spec:
@@ -108,6 +109,8 @@ def settings_of(memory: int | str | None, threads: int | None, progress: Progres
     """Return the settings of a build; ``None`` takes the defaults."""
     if threads is not None and integer("threads", threads, BuildError) < 1:
         raise BuildError(f"threads is {threads}; it must be at least 1.")
+    if not callable(progress):
+        raise BuildError(f"progress is {progress!r}; expected a function of a stage and a share.")
     return Settings(
         memory=machine_memory() // 4 if memory is None else parse_size(memory),
         threads=threads or default_threads(),
@@ -117,7 +120,8 @@ def settings_of(memory: int | str | None, threads: int | None, progress: Progres
 
 def why_stale(spec: Spec | str | Path | Mapping[str, Any], out: str | Path) -> list[str]:
     """Return why ``build`` would build this store again, one line a reason; nothing when it is up to date."""
-    return _Build(to_spec(spec), Path(out), settings_of(None, None, no_progress)).reasons()
+    folder = disk.as_path("out", out, BuildError)
+    return _Build(to_spec(spec), folder, settings_of(None, None, no_progress)).reasons()
 
 
 class _Build:
@@ -295,7 +299,18 @@ def _by_name(entries: list[SourceEntry]) -> dict[str, SourceEntry]:
 
 
 def refuse_foreign(out: Path) -> None:
-    """Refuse to build into a folder with other things in it."""
+    """Refuse to build into a folder with other things in it, or where the system lets nobody look.
+
+    Raises:
+        BuildError: It is one of these.
+    """
+    try:
+        _refuse_foreign(out)
+    except OSError as error:
+        raise BuildError(f"{out} cannot be looked at ({error.strerror}). Choose another --out.") from None
+
+
+def _refuse_foreign(out: Path) -> None:
     if (out / MANIFEST_NAME).exists():
         _refuse_other_kind(out)
         return

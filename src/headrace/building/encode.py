@@ -38,6 +38,7 @@ from headrace.parse.checks import check_key
 from headrace.parse.part import read_part
 from headrace.parse.readings import key_of
 from headrace.sources import open_source
+from headrace.sources.files import patterns_of
 from headrace.spec import Attribution, Spec
 
 SPLIT = "data"
@@ -74,8 +75,8 @@ def encode(
     """
     settings = settings_of(memory, threads, progress)
     opened = load_from_disk(store)
-    patterns = _patterns(files)
-    out = Path(out)
+    patterns = [str(pattern) for pattern in patterns_of(files, "files")]
+    out = disk.as_path("out", out, BuildError)
     if out.resolve() == opened.folder.resolve():
         raise BuildError(f"{out} is the store that encodes. Choose another folder for --out.")
     plan = _rows_plan(opened.spec, labels=labels)
@@ -128,14 +129,6 @@ def encode(
         shards = {name: tuple(entries) for name, entries in splits.items()}
         publish(out, Manifest("rows", fingerprint, shards, files_, details))
     return load_from_disk(out)[SPLIT]
-
-
-def _patterns(files: str | Path | Sequence[str | Path]) -> list[str]:
-    """Return the globs or URLs of the files to encode."""
-    given = [files] if isinstance(files, str | Path) else files
-    if not isinstance(given, Sequence):
-        raise SourceError(f"files is a {type(files).__name__}; expected a file, a glob or a URL, or a list.")
-    return [str(file) for file in given]
 
 
 def _is_finished(out: Path, fingerprint: str) -> bool:

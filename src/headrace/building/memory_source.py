@@ -75,8 +75,11 @@ class MemorySource:
 
     def _from_dicts(self, rows: Sequence[Mapping[str, Any]]) -> Batch:
         given: object = rows
-        if not isinstance(given, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        if not isinstance(given, Sequence) or isinstance(given, str | bytes):
             raise SourceError(f"expected a list of dicts or an Arrow table, found {type(rows).__name__}.")
+        wrong = next((number for number, row in enumerate(given) if not isinstance(row, Mapping)), None)
+        if wrong is not None:
+            raise SourceError(f"row {wrong}: expected a dict, found {type(given[wrong]).__name__}.")
         arrays = {reader.path: reader.read(rows) for reader in self._readers}
         return _batch(arrays, len(rows), lambda row: json.dumps(rows[row], default=str).encode())
 

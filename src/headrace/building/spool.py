@@ -6,6 +6,7 @@ maps of these files. Validity stays in memory, a bit a row where anything is nul
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -186,7 +187,7 @@ class _Offsets:
 def _mapped(path: Path) -> pa.Buffer:
     if path.stat().st_size == 0:
         return pa.py_buffer(b"")
-    with pa.memory_map(str(path)) as source:
+    with pa.memory_map(os.fsencode(path)) as source:
         return source.read_buffer()
 
 

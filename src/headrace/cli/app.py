@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -38,6 +40,8 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal's encoding lacks is escaped
+        sys.stdout.reconfigure(errors="backslashreplace")
     app(prog_name="headrace")
 
 
@@ -245,7 +249,17 @@ def _warn(warnings: Iterable[str]) -> None:
 def _print(output: dict[str, Any] | Iterable[str]) -> None:
     """Print one JSON object, or lines."""
     if isinstance(output, dict):
-        print(json.dumps(output, indent=2, ensure_ascii=False))
+        print(_json(output))
         return
     for line in output:
         print(line)
+
+
+def _json(output: dict[str, Any]) -> str:
+    """Return an object as JSON, in ASCII where standard output cannot hold its characters."""
+    text = json.dumps(output, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(output, indent=2)
+    return text

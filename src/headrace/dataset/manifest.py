@@ -100,7 +100,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise StoreError(_why_missing(folder)) from None
     except OSError as error:
         raise StoreError(f"{path}: cannot be read ({error.strerror}).") from None
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
         if isinstance(error, StoreError):
             raise
         raise StoreError(f"{path}: not a headrace manifest ({error!r}). Build the store again.") from None

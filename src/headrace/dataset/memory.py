@@ -35,7 +35,8 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     Raises:
         SourceError: They are no mappings.
     """
-    if not isinstance(rows, Iterable):
+    whole: object = rows
+    if not isinstance(whole, Iterable) or isinstance(whole, str | Mapping):
         raise SourceError(f"expected a list of dicts, found {type(rows).__name__}.")
     given = list(rows)
     for number, row in enumerate(given):

@@ -7,6 +7,7 @@ array. Any Arrow reader opens a shard.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def open_shard(path: Path) -> pa.RecordBatch:
         StoreError: The file is missing, is no Arrow file, or is damaged.
     """
     try:
-        with pa.memory_map(str(path)) as source:
+        with pa.memory_map(os.fsencode(path)) as source:
             return _only_batch(pa.ipc.open_file(source))
     except FileNotFoundError:
         raise StoreError(

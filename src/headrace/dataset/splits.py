@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace import disk
 from headrace.dataset.conforming import open_encoded
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.declared import stored_columns
@@ -124,7 +125,7 @@ def load_from_disk(folder: str | Path) -> DatasetDict:
     Raises:
         StoreError: The folder is no store, a half-built one, or of another format version.
     """
-    path = Path(folder)
+    path = disk.as_path("folder", folder, StoreError)
     return DatasetDict(path, read_manifest(path))
 
 
@@ -134,5 +135,5 @@ def verify(folder: str | Path) -> list[str]:
     Raises:
         StoreError: The folder is no store.
     """
-    path = Path(folder)
+    path = disk.as_path("folder", folder, StoreError)
     return differing_files(path, read_manifest(path))

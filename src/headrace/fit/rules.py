@@ -61,6 +61,8 @@ class Rules:
             )
         if self.unseen not in ("unknown", "hash", "error"):
             raise VocabularyError(f"unseen is {self.unseen!r}; it must be 'unknown', 'hash' or 'error'.")
+        if not _is_integer(self.unknown_buckets):
+            raise VocabularyError(f"unknown_buckets is {self.unknown_buckets!r}; it must be an integer.")
         if (self.unseen == "hash") != (self.unknown_buckets > 0):
             raise VocabularyError(
                 f"unseen is {self.unseen!r} and unknown_buckets is {self.unknown_buckets}: "

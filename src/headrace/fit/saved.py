@@ -10,6 +10,7 @@ metadata. The counts of all rows add up to the values seen.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,7 @@ def _check_index(
 
 def _open(path: Path) -> pa.Table:
     try:
-        with pa.memory_map(str(path)) as source:
+        with pa.memory_map(os.fsencode(path)) as source:
             table = pa.ipc.open_file(source).read_all()
             table.validate(full=True)
             return table

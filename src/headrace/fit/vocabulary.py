@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from headrace.errors import VocabularyError, did_you_mean
+from headrace import disk
+from headrace.errors import StoreError, VocabularyError, did_you_mean
 from headrace.fit import saved
 from headrace.fit.index import ABSENT, NULL, Index, buckets_of
 from headrace.fit.ranking import rank, taken
@@ -242,8 +243,14 @@ class Vocabulary:
     # -- on disk --------------------------------------------------------------------------------
 
     def save(self, path: Path | str, scratch: Scratch = IN_MEMORY) -> None:
-        """Write the table to ``path`` and its index beside it; see ``headrace.fit.saved``."""
-        saved.write(Path(path), saved.Tables(self._values, self._counts, self._index, self.rules), scratch)
+        """Write the table to ``path`` and its index beside it; see ``headrace.fit.saved``.
+
+        Raises:
+            StoreError: ``path`` is none of a file.
+            OSError: The disk is full or the folder cannot be written.
+        """
+        file = disk.as_path("path", path, StoreError)
+        saved.write(file, saved.Tables(self._values, self._counts, self._index, self.rules), scratch)
 
     @classmethod
     def load(cls, path: Path | str) -> Vocabulary:
@@ -252,7 +259,7 @@ class Vocabulary:
         Raises:
             StoreError: The files are missing or damaged.
         """
-        tables = saved.read(Path(path))
+        tables = saved.read(disk.as_path("path", path, StoreError))
         return cls(tables.values, tables.counts, tables.index, tables.rules)
 
 

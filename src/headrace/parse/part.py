@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -242,12 +243,12 @@ def _one_list(values: pa.Array) -> pa.Array:
 
 def _write(path: Path, batch: pa.RecordBatch, keys: list[str]) -> None:
     batch = batch.replace_schema_metadata({"keys": json.dumps(keys)})
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+    with pa.OSFile(os.fsencode(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
 
 
 def _open(path: Path) -> tuple[pa.RecordBatch, list[str]]:
-    with pa.memory_map(str(path)) as source:
+    with pa.memory_map(os.fsencode(path)) as source:
         batch = pa.ipc.open_file(source).get_batch(0)
     return batch, json.loads(batch.schema.metadata[b"keys"])
 

@@ -14,6 +14,7 @@ from typing import IO, Any
 import fsspec
 import xxhash
 
+from headrace.disk import as_path
 from headrace.errors import SourceError, did_you_mean
 
 _CHECKSUM_BLOCK = 1 << 20
@@ -123,7 +124,9 @@ def patterns_of(given: Any, name: str) -> list[str | Path]:
     raise SourceError(f"{name}: found {given!r}, expected a path, a glob or a URL, or several in a list.")
 
 
-def find_files(patterns: str | Path | Iterable[str | Path], base: Path | None = None) -> list[SourceFile]:
+def find_files(
+    patterns: str | Path | Iterable[str | Path], base: str | Path | None = None
+) -> list[SourceFile]:
     """Return the files that globs, paths and fsspec URLs mean, each once, in byte order of name.
 
     Args:
@@ -134,6 +137,7 @@ def find_files(patterns: str | Path | Iterable[str | Path], base: Path | None = 
         SourceError: One of them matches nothing, is a folder or cannot be looked at.
     """
     several = patterns_of(patterns, "source.files")
+    base = None if base is None or base == "" else as_path("base", base, SourceError)
     if not several:
         raise SourceError("source.files is empty. Name at least one file, glob or URL.")
     found = [file for pattern in several for file in _matching(str(pattern), base)]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace.disk import writing
+from headrace.disk import as_path, writing
 from headrace.errors import StoreError
 from headrace.sources.batch import BadRow
 
@@ -89,27 +89,28 @@ class QuarantinedRow:
             raise StoreError(f"not a quarantined row: {error!r}. The file was changed by hand.") from None
 
 
-def write_quarantine(path: Path, rows: Iterable[QuarantinedRow]) -> int:
+def write_quarantine(path: str | Path, rows: Iterable[QuarantinedRow]) -> int:
     """Write bad rows to one file that appears whole; return how many.
 
     Raises:
         OSError: The disk is full or the folder cannot be written.
     """
     count = 0
-    with writing(path) as file:
+    with writing(as_path("path", path, StoreError)) as file:
         for row in rows:
             file.write(row.to_json())
             count += 1
     return count
 
 
-def read_quarantine(path: Path) -> Iterator[QuarantinedRow]:
+def read_quarantine(path: str | Path) -> Iterator[QuarantinedRow]:
     """Yield the rows of a quarantine file.
 
     Raises:
+        OSError: The file cannot be opened.
         StoreError: A line is not what ``write_quarantine`` writes; the message names file and line.
     """
-    with path.open("rb") as file:
+    with as_path("path", path, StoreError).open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 yield QuarantinedRow.from_json(line)

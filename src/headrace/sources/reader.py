@@ -59,7 +59,7 @@ class SourceLike(Protocol):
     def missing_values(self) -> Sequence[str]: ...  # noqa: D102
 
 
-def open_source(source: SourceLike, base: Path | None, columns: Sequence[Column]) -> Reader:
+def open_source(source: SourceLike, base: str | Path | None, columns: Sequence[Column]) -> Reader:
     """Find a source's files and make ready to read the wanted columns.
 
     Args:

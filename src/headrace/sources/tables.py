@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
@@ -142,7 +143,7 @@ class TableFile:
                 head = stored.read(len(_ARROW_MAGIC))
                 stored.seek(0)
             elif self.file.is_local:
-                stored = stack.enter_context(pa.OSFile(self.file.path))
+                stored = stack.enter_context(pa.OSFile(os.fsencode(self.file.path)))
             with self._faults():
                 source = self._reader(stored, head, fields)
             yield source

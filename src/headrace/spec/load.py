@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
+from headrace.disk import as_path
 from headrace.errors import SpecError, did_you_mean
 from headrace.spec.origin import Origin
 from headrace.spec.problems import Problem, from_validation, on_one_line, shown
@@ -22,7 +23,7 @@ _Spec = TypeVar("_Spec", bound="Spec")
 
 def load_spec(made: type[_Spec], path: str | os.PathLike[str]) -> _Spec:
     """Return the spec that a TOML file declares; see ``Spec.load``."""
-    file = FilePath(os.fsdecode(path))
+    file = as_path("the path of a spec", path, SpecError)
     name = on_one_line(str(file))
     content = _read(file, name)
     try:
@@ -76,6 +77,6 @@ def validated(made: type[_Spec], declared: object) -> tuple[_Spec | None, list[P
 
 def in_folder(spec: _Spec, folder: str | os.PathLike[str] | None) -> _Spec:
     """Let the relative files of a new spec start at ``folder``."""
-    if folder is not None:
-        spec._folder = os.fsdecode(folder)
+    if folder is not None:  # os.path.dirname of a file beside the process is an empty text
+        spec._folder = str(as_path("folder", "." if folder == "" else folder, SpecError))
     return spec
