@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -56,3 +58,36 @@ def test_row_borders_are_always_cut() -> None:
 def test_another_shape_is_refused() -> None:
     with pytest.raises(TextError, match=r"expected \[B, W\]"):
         document_mask(np.array([1, 2]))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "int32"])
+def test_any_width_of_integers_will_do(dtype: str) -> None:
+    rows = np.repeat([[1, 2, 0]], 100, axis=1)
+    mask, lengths = document_mask(rows), cu_seqlens(rows)
+    for narrow in (rows.astype(dtype), torch.tensor(rows.astype(dtype))):
+        np.testing.assert_array_equal(np.asarray(document_mask(narrow)), mask)
+        assert cu_seqlens(narrow).cu_seqlens.tolist() == lengths.cu_seqlens.tolist() == [0, 100, 200]
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (2, 0), (0, 0)])
+@pytest.mark.parametrize("make", [np.array, torch.tensor])
+def test_no_rows_and_no_columns(shape: tuple[int, int], make: Any) -> None:
+    nothing = make(np.zeros(shape, np.int64))
+    assert tuple(document_mask(nothing).shape) == (shape[0], 1, shape[1], shape[1])
+    assert cu_seqlens(nothing).cu_seqlens.tolist() == [0]
+    assert cu_seqlens(nothing).max_seqlen == 0
+
+
+def test_padding_between_segments_is_cut_out() -> None:
+    found = cu_seqlens(np.array([[1, 0, 1], [0, 0, 0], [0, 2, 2]]))
+    assert found.cu_seqlens.tolist() == [0, 1, 2, 4]
+    assert found.indices.tolist() == [0, 2, 7, 8]
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.ones((1, 3)), np.ones((1, 3), bool), torch.ones(1, 3), np.array([["a"]])]
+)
+def test_what_is_no_integer_is_refused(wrong: Any) -> None:
+    for call in (document_mask, cu_seqlens):
+        with pytest.raises(TextError, match="expected integers: 1, 2, "):
+            call(wrong)

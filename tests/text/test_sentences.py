@@ -45,6 +45,19 @@ def test_a_line_of_chinese_ends_a_sentence_and_a_line_of_english_does_not() -> N
     assert sentences("one line\nand Another") == ["one line\nand Another"]
 
 
+def test_a_closing_mark_belongs_to_its_sentence_in_mixed_text() -> None:
+    assert sentences("He said.」Next…」And") == ["He said.」", "Next…」", "And"]
+    assert sentences("「Hello!」She left.") == ["「Hello!」", "She left."]
+    assert sentences('He said "No."Then') == ['He said "No."Then']
+
+
+@pytest.mark.parametrize("run", [".", "!?", "…", '."', "\n ", "。", ". (", "．9", "_ ", "a'", "?」"])
+def test_a_long_run_takes_no_longer_than_its_length(run: str) -> None:
+    for count in (3, 300_000):  # with a step for each pair of signs the second would take hours
+        assert sentence_starts("A" + run * count + "b").size >= 1
+        assert word_starts("A" + run * count + "b").size >= 1
+
+
 @given(st.text(alphabet='aB.。!？ \n“”"1', max_size=40))
 @settings(max_examples=200, deadline=None)
 def test_starts_ascend_and_are_never_white_space(text: str) -> None:

@@ -34,9 +34,10 @@ def document_mask(segment_ids: Any, causal: bool = True) -> Any:
         a softmax is empty. The form that ``torch``'s ``scaled_dot_product_attention`` takes.
 
     Raises:
-        TextError: Not of two dimensions.
+        TextError: Not of two dimensions, or no integers.
     """
-    _check_shape(segment_ids)
+    _check(segment_ids)
+    segment_ids = segment_ids.long() if hasattr(segment_ids, "long") else segment_ids
     places = _places(segment_ids)
     query, key = segment_ids[:, :, None], segment_ids[:, None, :]
     allowed = (query == key) & (query > 0)
@@ -57,10 +58,10 @@ def cu_seqlens(segment_ids: Any) -> SequenceLengths:
         segment_ids: Integers [B, W], a NumPy array or a torch tensor; 0 is padding.
 
     Raises:
-        TextError: Not of two dimensions.
+        TextError: Not of two dimensions, or no integers.
     """
-    _check_shape(segment_ids)
-    segments = np.asarray(segment_ids.cpu() if hasattr(segment_ids, "cpu") else segment_ids)
+    _check(segment_ids)
+    segments = np.asarray(segment_ids.detach().cpu() if hasattr(segment_ids, "cpu") else segment_ids)
     begins = np.ones(segments.shape, np.bool_)
     begins[:, 1:] = segments[:, 1:] != segments[:, :-1]
     indices = np.flatnonzero(segments)
@@ -71,13 +72,19 @@ def cu_seqlens(segment_ids: Any) -> SequenceLengths:
 
 def _places(segment_ids: Any) -> Any:
     """Return 0, 1, ... for each column, on the segments' device."""
-    width = segment_ids.shape[1]
-    if hasattr(segment_ids, "new_tensor"):
-        return segment_ids.new_tensor(range(width))
-    return np.arange(width)
+    places = np.arange(segment_ids.shape[1])
+    return segment_ids.new_tensor(places) if hasattr(segment_ids, "new_tensor") else places
 
 
-def _check_shape(segment_ids: Any) -> None:
+def _check(segment_ids: Any) -> None:
+    """Check that segments are integers [B, W].
+
+    Raises:
+        TextError: They are not.
+    """
     shape = tuple(getattr(segment_ids, "shape", ()))
     if len(shape) != 2:
         raise TextError(f"segment_ids: shape {shape}, expected [B, W], as a batch of Windows has them.")
+    dtype = str(segment_ids.dtype).removeprefix("torch.")
+    if not dtype.startswith(("int", "uint")):
+        raise TextError(f"segment_ids: {dtype}, expected integers: 1, 2, ... by document, 0 on padding.")

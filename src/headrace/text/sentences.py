@@ -12,12 +12,13 @@ _CLOSERS = "\"'”’」』）》】〉〕］｝)\\]}»"
 _OPENERS = "\"'“‘「『（《【〈〔［｛(\\[{«"
 _WIDE_END = f"[。！？｡]+[。！？!?｡…]*[{_CLOSERS}]*"
 _WIDE_STOP = f"．(?![0-9０-９])[．…]*[{_CLOSERS}]*"
-_ELLIPSIS = f"…+[{_CLOSERS}]*(?=[\\s{_CJK}])"
-_LATIN_END = f"[.!?]+[{_CLOSERS}]*(?=\\s|[{_CJK}]|$)"
+_NARROW_END = f"(?:[.!?]+|…+)[{_CLOSERS}]*"
 _NEW_PARAGRAPH = r"\n[^\S\n]*(?:\n\s*)+"
 _WIDE_LINE = f"(?<=[{_CJK}”’])\\n"
-_END = re.compile("|".join((_WIDE_END, _WIDE_STOP, _ELLIPSIS, _LATIN_END, _NEW_PARAGRAPH, _WIDE_LINE)))
+_END = re.compile("|".join((_WIDE_END, _WIDE_STOP, _NARROW_END, _NEW_PARAGRAPH, _WIDE_LINE)))
 _NEXT = re.compile(r"\s*")
+_SPACE_OR_CJK = re.compile(f"[\\s{_CJK}]")
+_IS_CJK = re.compile(f"[{_CJK}]")
 _FIRST_LETTER = re.compile(f"[{_OPENERS}\\s_*]*(.?)", re.DOTALL)
 _WORD_BEFORE = re.compile(r"([^\W\d_][\w.]*)\.$")
 _ABBREVIATED = """
@@ -93,13 +94,24 @@ def _after_space(text: str, place: int) -> int:
 
 def _is_end(text: str, match: re.Match[str], start: int) -> bool:
     """Whether a sentence ends at a match, given where the next would start."""
-    if not match.group().startswith((".", "!", "?")):
+    sign = match.group()[0]
+    if sign in ".!?…" and not _stands_apart(text, match.end()):
+        return False
+    if sign not in ".!?":
         return True
     letter = _FIRST_LETTER.match(text, start)
     if letter is not None and letter.group(1).islower():
         return False
     stop = match.start() + 1
-    return not (match.group().startswith(".") and _is_abbreviation(text[max(0, stop - 24) : stop]))
+    return not (sign == "." and _is_abbreviation(text[max(0, stop - 24) : stop]))
+
+
+def _stands_apart(text: str, end: int) -> bool:
+    """Whether white space, CJK or the text's end follows a sign, or a closing mark of CJK ends it.
+
+    Asked after the match and not in the pattern, which would try each place of a long run of signs.
+    """
+    return end == len(text) or bool(_SPACE_OR_CJK.match(text, end) or _IS_CJK.match(text, end - 1))
 
 
 def _is_abbreviation(before: str) -> bool:
