@@ -85,7 +85,7 @@ def test_a_consumer_that_keeps_everything_owns_it() -> None:
     pool = Pool(keep=4)
     kept = [allocate(pool, (1000,)) for _ in range(20)]
     assert len({address(array) for array in kept}) == 20
-    assert sum(len(blocks) for blocks in pool._blocks.values()) == 4
+    assert sum(len(blocks._given) for blocks in pool._blocks.values()) == 4
 
 
 def test_empty_arrays() -> None:

@@ -105,8 +105,9 @@ def test_before_the_first_batch_and_as_json() -> None:
 
 def test_sleeping_without_a_page_fault_is_not_reading(hands: Hands) -> None:
     clock = Clock()
-    with clock.gather():
-        hands.move(0.01)
+    started = clock.start_gather()
+    hands.move(0.01)
+    clock.stop_gather(started)
     seconds = clock.report(1, 0).seconds
     assert seconds["gather"] == pytest.approx(0.01)
     assert seconds["read"] == 0

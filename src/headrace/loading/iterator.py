@@ -10,8 +10,9 @@ from typing import Any
 from headrace.errors import LoaderError
 from headrace.loading.maker import Made, Pass
 from headrace.loading.output import bytes_of
-from headrace.loading.prefetch import Failure, Prefetcher
+from headrace.loading.prefetch import Prefetcher
 from headrace.loading.progress import Progress
+from headrace.loading.runs import Failure, OnDemand, RunLength
 
 
 class LoaderIterator(Iterator[dict[str, Any]]):
@@ -37,10 +38,13 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         self._over = False
         threads = min(threads, self._steps)
         maker = run.maker
-        self._prefetcher = (
-            Prefetcher(maker.make_run, self._steps, threads, ahead, _size_of) if threads else None
-        )
-        self._close = weakref.finalize(self, _close, self._prefetcher, progress)
+        self._source: Prefetcher | OnDemand
+        if threads:
+            self._source = Prefetcher(maker.make_run, self._steps, threads, ahead, _size_of)
+        else:
+            length = RunLength(_size_of) if maker.makes_runs else RunLength(_size_of, longest=1)
+            self._source = OnDemand(maker.make_run, self._steps, length)
+        self._close = weakref.finalize(self, _close, self._source, progress)
 
     def __iter__(self) -> LoaderIterator:
         return self
@@ -59,9 +63,9 @@ class LoaderIterator(Iterator[dict[str, Any]]):
     def close(self) -> None:
         """Stop the threads and forget what they made; the iterator is over."""
         self._over = True
-        if self._prefetcher is not None:
-            self._maker.clock.idle += self._prefetcher.idle_seconds
-            self._prefetcher.idle_seconds = 0.0
+        if isinstance(self._source, Prefetcher):
+            self._maker.clock.idle += self._source.idle_seconds
+            self._source.idle_seconds = 0.0
         self._close()
 
     def _next(self) -> dict[str, Any]:
@@ -103,18 +107,15 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         return batch
 
     def _take(self) -> Made:
-        if self._prefetcher is None:
-            return self._maker.make(self._step)
-        made = self._prefetcher.take()
+        made = self._source.take()
         if isinstance(made, Failure):
             raise made.error
         result: Made = made
         return result
 
 
-def _close(prefetcher: Prefetcher | None, progress: Progress | None) -> None:
-    if prefetcher is not None:
-        prefetcher.close()
+def _close(source: Prefetcher | OnDemand, progress: Progress | None) -> None:
+    source.close()
     if progress is not None:
         progress.close()
 

@@ -60,7 +60,7 @@ class Loader:
         group: Give ``{"inputs": …, "targets": …, "meta": …}`` instead of a flat dict.
         transform: ``transform(batch, keys)`` gets NumPy arrays and the uint64 epoch positions of its
             samples, and returns a batch; called in the loader's threads, before filling rows are added.
-        threads: Threads that make batches ahead; 0 makes each when it is asked for.
+        threads: Threads that make batches ahead; 0 makes them in the consumer's, when they are asked for.
         prefetch: Batches that are made ahead of the consumer.
         pin_memory: Copy to page-locked memory (torch). Default: when ``device`` is an accelerator.
         device: Where the batch shall be; the copy does not block where memory is pinned.

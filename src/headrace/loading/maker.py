@@ -52,6 +52,11 @@ class BatchMaker:
     epoch: int
     pool: Pool
 
+    @property
+    def makes_runs(self) -> bool:
+        """Whether several steps in one go cost less, and no code of the user's runs in it."""
+        return hasattr(self.epoch_space, "gather_run") and self.transform is None
+
     def make(self, step: int) -> Made:
         """Return the batch of a step.
 
@@ -83,8 +88,9 @@ class BatchMaker:
         keys = positions.view(np.uint64)
         bounds = _bounds(parts)
         self._read_ahead(parts)
-        with self.clock.gather():
-            batches = self._gather(self._indices(parts, positions), keys, bounds)
+        started = self.clock.start_gather()
+        batches = self._gather(self._indices(parts, positions), keys, bounds)
+        self.clock.stop_gather(started)
         if self.transform is not None:
             batches = self._transform(batches, keys, bounds)
         if self.plan.last == "pad":

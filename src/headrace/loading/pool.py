@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-_LOOKS = range(4)
+_LOOKS = 4
 _PAGE = 4096
 _LINE = 64
 _KEPT_BYTES = 64 << 20
@@ -41,6 +41,46 @@ def _new_block(size: int) -> Block:
     return memory, -address % _LINE, address + -address % _LINE
 
 
+class _Blocks:
+    """The blocks of one size: those that were given, oldest first, and those that are known to be free.
+
+    Batches are let go of in the order in which they were made, so that it is enough to look at the
+    oldest; of the free ones the last that was found is given, which is most likely still in a cache.
+
+    Args:
+        size: Bytes of a block.
+        most: Most blocks that are remembered as given; they are free when those were let go of.
+    """
+
+    def __init__(self, size: int, most: int) -> None:
+        self._size = size
+        self._given: deque[Block] = deque(maxlen=most)
+        self._free: list[Block] = []
+
+    def take(self, shapes: Sequence[Shape], dtype: np.dtype[Any]) -> tuple[list[NDArray[Any]], list[int]]:
+        """Return arrays in blocks that nobody uses, and their addresses; who asks holds the lock."""
+        arrays, addresses = [], []
+        for shape in shapes:
+            if not self._free:
+                self._collect()
+            block = self._free.pop() if self._free else _new_block(self._size)
+            self._given.append(block)
+            memory, offset, address = block
+            arrays.append(np.ndarray(shape, dtype, memory, offset))
+            addresses.append(address)
+        return arrays, addresses
+
+    def _collect(self) -> None:
+        """Find blocks that were let go of; one that the consumer keeps is put behind the others."""
+        given = self._given
+        for _ in range(min(_LOOKS, len(given))):
+            while given and _users(given) == _UNUSED:
+                self._free.append(given.popleft())
+            if self._free:
+                return
+            given.rotate(-1)
+
+
 def _users(blocks: deque[Block]) -> int:
     """Return how many refer to the memory of the first block, this function's own references included."""
     memory, _, _ = blocks[0]
@@ -49,17 +89,6 @@ def _users(blocks: deque[Block]) -> int:
 
 _UNUSED = _users(deque([_new_block(1)]))
 """The references to memory that nobody uses, as this interpreter counts them."""
-
-
-def _unused(blocks: deque[Block]) -> Block:
-    """Return a block that nobody uses; who asks holds the lock until an array refers to it."""
-    for _ in _LOOKS:
-        unused = _users(blocks) == _UNUSED
-        blocks.rotate(-1)
-        if unused:
-            return blocks[-1]
-    blocks.append(_new_block(blocks[0][0].size - _LINE))
-    return blocks[-1]
 
 
 class Pool:
@@ -72,7 +101,7 @@ class Pool:
 
     def __init__(self, keep: int | None = None) -> None:
         self._keep = keep
-        self._blocks: dict[int, deque[Block]] = {}
+        self._blocks: dict[int, _Blocks] = {}
         self._lock = threading.Lock()
 
     def allocate(self, shapes: Sequence[Shape], dtype: np.dtype[Any]) -> tuple[list[NDArray[Any]], list[int]]:
@@ -82,32 +111,27 @@ class Pool:
             shapes: The shape of each array; those of a page or more begin at a cache line.
             dtype: Their dtype.
         """
-        arrays: list[NDArray[Any]] = []
-        addresses: list[int] = []
-        blocks: deque[Block] | None = None
-        last: Shape | None = None
+        if len(set(shapes)) != 1:
+            return self._allocate_each(shapes, dtype)
         with self._lock:
-            for shape in shapes:
-                if shape != last:
-                    blocks, last = self._blocks_for(dtype.itemsize * math.prod(shape)), shape
-                if blocks is None:
-                    array = np.empty(shape, dtype)
-                    address = address_of(array)
-                else:
-                    memory, offset, address = _unused(blocks)
-                    array = np.ndarray(shape, dtype, memory, offset)
-                arrays.append(array)
-                addresses.append(address)
-        return arrays, addresses
+            blocks = self._blocks_for(dtype.itemsize * math.prod(shapes[0]))
+            return Fresh().allocate(shapes, dtype) if blocks is None else blocks.take(shapes, dtype)
 
-    def _blocks_for(self, size: int) -> deque[Block] | None:
-        """Return the blocks that hold so many bytes, at least one; None where it is less than a page."""
+    def _allocate_each(
+        self, shapes: Sequence[Shape], dtype: np.dtype[Any]
+    ) -> tuple[list[NDArray[Any]], list[int]]:
+        """Do the same for arrays of several shapes."""
+        made = [self.allocate([shape], dtype) for shape in shapes]
+        return [arrays[0] for arrays, _ in made], [addresses[0] for _, addresses in made]
+
+    def _blocks_for(self, size: int) -> _Blocks | None:
+        """Return the blocks that hold so many bytes; None where it is less than a page."""
         if size < _PAGE:
             return None
         size = -(-size // _PAGE) * _PAGE
         blocks = self._blocks.get(size)
         if blocks is None:
-            blocks = self._blocks[size] = deque([_new_block(size)], self._most(size))
+            blocks = self._blocks[size] = _Blocks(size, self._most(size))
         return blocks
 
     def _most(self, size: int) -> int:

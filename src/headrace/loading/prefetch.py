@@ -7,20 +7,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-_LONGEST_RUN = 16
-_RUN_BYTES = 3 << 20
-_RUN_SECONDS = 0.002
-
-
-class Failure:
-    """An exception that travels to the consumer in place of a batch."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+from headrace.loading.runs import Failure, RunLength, results_of
 
 
 class _Run(NamedTuple):
@@ -35,9 +25,8 @@ class _Run(NamedTuple):
 class Prefetcher:
     """Makes the results of steps 0, 1, … in threads, and hands them over in order.
 
-    A thread takes a run of steps at a time, since to hand over costs as much as a small batch:
-    one step at first, so that the first result comes soon, then twice as many each time, up to 16,
-    to 3 MiB (what is under way should fit in a cache), or to 2 ms of work.
+    A thread takes a run of steps at a time (see ``RunLength``), since to hand over costs as much as
+    a small batch.
 
     The consumer deals out the runs: whenever it takes the results of one, it asks for others, so
     that as many steps as agreed are asked for and not yet taken. The threads refer to this object
@@ -61,10 +50,9 @@ class Prefetcher:
         size_of: Callable[[Any], int] = lambda result: 0,
     ) -> None:
         self._make_run = make_run
-        self._size_of = size_of
+        self._length = RunLength(size_of)
         self._steps = steps
         self._ahead = max(ahead, threads, 1)
-        self._length = 1
         self._asked = 0
         self._taken = 0
         self._closed = False
@@ -92,19 +80,15 @@ class Prefetcher:
         self._own.extend(results)
         self._taken += len(results)
         if not isinstance(results[-1], Failure):
-            self._length = self._next_length(self._size_of(results[-1]), seconds / len(results))
+            self._length.measure(results, seconds)
             self._ask()
-
-    def _next_length(self, size: int, seconds: float) -> int:
-        """Return how many steps to make at a time, where one is of so many bytes and takes so long."""
-        fitting = min(_RUN_BYTES // max(size, 1), int(_RUN_SECONDS / max(seconds, 1e-9)))
-        return max(1, min(_LONGEST_RUN, 2 * self._length, fitting))
 
     def _ask(self) -> None:
         """Ask the threads for as many steps as may be under way."""
-        ahead = max(self._ahead, self._length * (len(self._threads) + 1))
-        while self._asked < self._steps and self._asked + self._length - self._taken <= ahead:
-            run = _Run(self._asked, min(self._length, self._steps - self._asked), SimpleQueue())
+        length = self._length.steps
+        ahead = max(self._ahead, length * (len(self._threads) + 1))
+        while self._asked < self._steps and self._asked + length - self._taken <= ahead:
+            run = _Run(self._asked, min(length, self._steps - self._asked), SimpleQueue())
             self._asked += run.length
             self._coming.append(run)
             self._wanted.put(run)
@@ -127,26 +111,10 @@ class Prefetcher:
         while (run := self._wanted.get()) is not None:
             begun = time.perf_counter()
             self.idle_seconds += begun - started
-            results = self._results(run.first, run.length)
+            results = results_of(self._make_run, run.first, run.length, self._is_closed)
             started = time.perf_counter()
             run.results.put((results, started - begun))
             del results  # the consumer owns them alone
 
-    def _results(self, first: int, length: int) -> list[Any]:
-        """Return the results of a run; up to the first that fails, which is a ``Failure``."""
-        if length > 1 and not self._closed:
-            with suppress(BaseException):
-                return list(self._make_run(first, length))
-        return self._one_by_one(first, length)
-
-    def _one_by_one(self, first: int, length: int) -> list[Any]:
-        results: list[Any] = []
-        for step in range(first, first + length):
-            if self._closed:
-                break
-            try:
-                results.extend(self._make_run(step, 1))
-            except BaseException as error:  # noqa: BLE001  (it is raised again, in the consumer's thread)
-                results.append(Failure(error))
-                break
-        return results
+    def _is_closed(self) -> bool:
+        return self._closed

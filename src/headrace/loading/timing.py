@@ -5,12 +5,13 @@ from __future__ import annotations
 import resource
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 STAGES = ("read", "gather", "transform", "convert", "copy")
 _SMALL_SHARE = 0.05
+_SHORTEST_SLEEP = 5e-6
+"""Seconds in which no storage answers: a thread that slept for less has not read."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,15 @@ class Report:
         return "\n".join([*lines, self.verdict])
 
 
+class Gathering(NamedTuple):
+    """When a thread began to gather."""
+
+    faults: int
+    """Its major faults so far."""
+    wall: float
+    cpu: float
+
+
 class Clock:
     """Adds up the seconds of each stage over threads."""
 
@@ -112,24 +122,23 @@ class Clock:
         self._add(name, now - started)
         return now
 
-    @contextmanager
-    def gather(self) -> Iterator[None]:
-        """Count the time of a block as gather, or as read where the thread slept for pages from storage.
+    def start_gather(self) -> Gathering:
+        """Return the present time of this thread, for ``stop_gather``."""
+        return Gathering(_major_faults(), time.perf_counter(), time.thread_time())
+
+    def stop_gather(self, since: Gathering) -> None:
+        """Count the time since then as gather, or as read where the thread slept for pages from storage.
 
         A thread that faults on a page which is not in memory sleeps: its wall time
         goes on, its CPU time does not, and the system counts a major fault.
         """
-        faults = _major_faults()
-        started, started_cpu = time.perf_counter(), time.thread_time()
-        try:
-            yield
-        finally:
-            wall, cpu = time.perf_counter() - started, time.thread_time() - started_cpu
-            slept = _major_faults() > faults
+        wall, cpu = time.perf_counter() - since.wall, time.thread_time() - since.cpu
+        slept = wall - cpu > _SHORTEST_SLEEP and _major_faults() > since.faults
+        read = max(wall - cpu, 0.0) if slept else 0.0
+        with self._lock:
             self.reads_storage |= slept
-            read = max(wall - cpu, 0.0) if slept else 0.0
-            self._add("read", read)
-            self._add("gather", wall - read)
+            self._seconds["read"] += read
+            self._seconds["gather"] += wall - read
 
     def _add(self, name: str, seconds: float) -> None:
         with self._lock:
