@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,25 @@ def test_members_one_after_another(read: Callable[..., Any], name: str) -> None:
     found = read(stored, A, 1 << 14)
     assert found.columns["a"] == ROWS
     assert found.byte_offsets[-1] == len(CSV) - len(ROWS[-1]) - 1
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_members_without_a_byte(read: Callable[..., Any], name: str) -> None:
+    """They begin with the end of a stream, and no data that would tell what it is."""
+    empty = COMPRESSORS[name](b"")
+    assert read(empty + COMPRESSORS[name](CSV), A).columns["a"] == ROWS
+    for stored in (empty, empty + empty):
+        found = read(stored, [Column("a", "text")], format="jsonl")
+        assert (list(found.rows), found.bad) == ([], [])
+
+
+def test_frames_of_zstd_that_hold_no_data(read: Callable[..., Any]) -> None:
+    """As ``pzstd`` writes them before each frame, and seekable zstd behind the last one."""
+    compress = COMPRESSORS["zstd"]
+    for number in range(16):
+        skipped = struct.pack("<II", 0x184D2A50 + number, 7) + b'{"a":1}'
+        stored = skipped + compress(CSV[:1000]) + skipped + compress(CSV[1000:]) + skipped
+        assert read(stored, A).columns["a"] == ROWS
 
 
 def test_zeros_after_a_member_are_padding(read: Callable[..., Any]) -> None:

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import xxhash
 
 from headrace import disk
 from headrace.arrays import numbers_of
 from headrace.building.plan import ParsePlan
 from headrace.building.seal import is_sealed, seal
 from headrace.building.settings import Settings
+from headrace.dataset.manifest import FORMAT_VERSION
 from headrace.engine.local import run_in_order
 from headrace.errors import BuildError, SourceError
 from headrace.kernels.lookup import NULL_CODE
@@ -142,6 +144,7 @@ class _Claim:
         """Number of parts, where all are there."""
         marker = _read_marker(folder / _MARKER)
         wanted = {
+            "format_version": FORMAT_VERSION,
             "how": plan.how,
             "files": [_identity(file) for file in reader.files],
             "chosen": None if files is None else sorted(files),
@@ -164,11 +167,12 @@ class _Claim:
 
     def finish(self, parts: int) -> None:
         """Note how many parts there are; 0 while there may be more."""
-        disk.write_json(self.folder / _MARKER, {**self._content, "finished": parts})
+        content = {**self._content, "finished": parts}
+        disk.write_json(self.folder / _MARKER, {"content": content, "xxh3": _digest(content)})
 
 
 def _is_whole(folder: Path) -> bool:
-    """Return whether a part can be opened, and no power cut took bytes of it."""
+    """Return whether a part can be opened, and holds the bytes that were written."""
     if not is_sealed(folder):
         return False
     try:
@@ -179,11 +183,17 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _read_marker(path: Path) -> dict[str, Any]:
+    """Return what ``_Claim.finish`` noted; nothing where the file is missing, torn or damaged."""
     try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        marker = json.loads(path.read_bytes())
+        content: dict[str, Any] = marker["content"]
+        return content if marker["xxh3"] == _digest(content) else {}
+    except (OSError, ValueError, LookupError, TypeError):
         return {}
-    return content if isinstance(content, dict) else {}
+
+
+def _digest(content: object) -> str:
+    return xxhash.xxh3_64_hexdigest(json.dumps(content, sort_keys=True).encode())
 
 
 def _identity(file: SourceFile) -> list[Any]:

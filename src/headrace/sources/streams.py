@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, Protocol
@@ -19,7 +20,10 @@ _LONGEST_MAGIC = 10
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _XZ = b"\xfd7zXZ\x00"
-_BZIP2_BLOCK = b"1AY&SY"
+_ZSTD_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)
+"""Begins a frame that holds no data; tools that compress in parallel or for seeking write such ones."""
+_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
+"""The head of a stream, and of its first block or, in an empty one, its end."""
 
 
 class CutOff(Exception):  # noqa: N818 (not an error of ours: the reader makes a bad row of it)
@@ -42,11 +46,11 @@ def compression_of(head: bytes) -> str:
     """
     if head.startswith(_GZIP):
         return "gzip"
-    if head.startswith(_ZSTD):
+    if head.startswith(_ZSTD) or _ZSTD_SKIPPABLE.match(head):
         return "zstd"
     if head.startswith(_XZ):
         return "xz"
-    return "bzip2" if head.startswith(b"BZh") and head[4:10] == _BZIP2_BLOCK else ""
+    return "bzip2" if _BZIP2.match(head) else ""
 
 
 def _new_decompressor(compression: str) -> _Decompressor:
