@@ -75,6 +75,21 @@ def test_no_windows_are_said_to_be_none() -> None:
     assert "<p>no windows</p>" in to_html(rows)
 
 
+def test_a_shorter_window_among_longer_ones_is_as_wide_as_it_is() -> None:
+    rows = render_windows(Windows([[1, 2, 3, 4]], [2, 8], pad_id=0), [0, 2])
+    assert [row.title for row in rows] == [
+        "window 0: document 0 from token 0, 2 of 2 tokens",
+        "window 2: document 0 from token 0, 4 of 8 tokens",
+    ]
+    assert [sum(piece.count for piece in row.pieces) for row in rows] == [2, 8]
+
+
+@pytest.mark.parametrize("wrong", [lambda ids: 1 / 0, lambda ids: 5, lambda ids: None])
+def test_a_decoder_of_ones_own_is_checked(wrong: Any) -> None:
+    with pytest.raises(TextError, match=r"decode (failed on|gave \w+ for) \[1, 2\]"):
+        render_windows(Windows([[1, 2, 3]], 4), decode=wrong)
+
+
 def test_hidden_tokens_are_marked() -> None:
     tokens = Tokens.from_documents([[1, 2, 3]], vocab_size=7, mask=0)
     (row,) = render_windows(Windows(tokens, 4, objective=MLM(1.0)), [0], decode=decode)
@@ -102,3 +117,24 @@ def test_a_store_decodes_itself(tmp_path: Path, shared_data: Path) -> None:
         render_store(tmp_path / "store", "trian")
     assert "鲸.⏎Next" in to_terminal([row]).plain
     assert decoder_of(Tokens.from_documents([[1]]))([1, 2]) == "1 2 "
+
+
+@pytest.mark.parametrize("kind", ["tiktoken", "tokenizers", "sentencepiece"])
+def test_ids_beyond_the_tokenizer_are_shown_as_ids(tmp_path: Path, shared_data: Path, kind: str) -> None:
+    pytest.importorskip(kind)
+    tokenizer = {
+        "tiktoken": shared_data / "tokenizers" / "gpt2",
+        "tokenizers": shared_data / "tokenizers" / "claude2" / "tokenizer.json",
+        "sentencepiece": tmp_path / "small.model",
+    }[kind]
+    if kind == "sentencepiece":
+        import sentencepiece
+
+        with (tmp_path / "small.model").open("wb") as file:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(["one or two"] * 9), model_writer=file, vocab_size=12, minloglevel=5
+            )
+    tokenize(["one", "two"], tokenizer, tmp_path / "store", special={"eos": 99_998}, vocab_size=99_999)
+    (row,) = render_store(tmp_path / "store", window=16, pack="concat")
+    texts = [piece.text.strip() for piece in row.pieces if piece.look.segment]
+    assert "".join(texts) == "one<99998>two<99998>"

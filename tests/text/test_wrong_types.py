@@ -241,8 +241,9 @@ def test_a_density_that_fails_says_so() -> None:
         ({"shard_bytes": "128MB"}, "shard_bytes='128MB'"),
         ({"vocab_size": 2**70}, "vocab_size=1180591620717411303424: expected the number of ids"),
         ({"special": {"eos": 2**63}}, "eos=9223372036854775808 is outside the vocabulary"),
-        ({"out": None}, "out=None: expected a path"),
-        ({"out": b"store"}, "out=b'store': expected a path"),
+        ({"out": None}, "out is None; expected a path"),
+        ({"out": ""}, "out is '', which no file can be named"),
+        ({"out": "a\0"}, "which no file can be named"),
     ],
 )
 def test_arguments_of_tokenize_are_checked(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
@@ -288,7 +289,7 @@ def test_a_function_may_take_what_is_no_text_and_a_library_may_not(tmp_path: Pat
         lambda: from_bin("x.bin", eos="x"),  # type: ignore[arg-type]
         lambda: from_bin("x.bin", eos=2**70),
         lambda: from_bin(None),  # type: ignore[arg-type]
-        lambda: from_bin(b"x.bin"),  # type: ignore[arg-type]
+        lambda: from_bin(""),
         lambda: Tokens.open(None),  # type: ignore[arg-type]
         lambda: Windows(TOKENS, 4, offset="random").summary(0, "x"),  # type: ignore[arg-type]
         lambda: from_parquet(7),  # type: ignore[arg-type]

@@ -47,12 +47,16 @@ class Progress:
         whole = {**settings, "added_to": None if base is None else base.fingerprint}
         if not path.exists():
             return cls(path, whole, {name: _before(name, base) for name in splits})
-        content = json.loads(path.read_bytes())
-        if content["settings"] != json.loads(json.dumps(whole)):
+        theirs, written = _read(path)
+        if (told := difference(whole, theirs)) is not None:
             raise TextError(
-                f"{folder} holds an unfinished run with other arguments. Give those again, or remove it."
+                f"{folder} holds an unfinished run with other arguments: {told}. "
+                "Give those again, or remove it."
             )
-        return cls(path, whole, {name: _as_written(entry) for name, entry in content["written"].items()})
+        if set(written) != set(splits):
+            raise _damaged(path)
+        _check_shards(folder, written)
+        return cls(path, whole, written)
 
     def save(self) -> None:
         """Write what finished shards hold."""
@@ -95,5 +99,67 @@ def _before(split: str, base: Manifest | None) -> Written:
     return Written(shards=list(base.splits[split]), **base.details["splits"][split])
 
 
+def _read(path: Path) -> tuple[Mapping[str, Any], dict[str, Written]]:
+    """Return settings and finished shards of an interrupted run.
+
+    Raises:
+        TextError: The file is none of ours, or damaged.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+        written = {name: _as_written(entry) for name, entry in content["written"].items()}
+        return dict(content["settings"]), written
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> TextError:
+    return TextError(
+        f"{path}: damaged, and it says how far the interrupted run came. Remove the folder, and run again."
+    )
+
+
 def _as_written(entry: Mapping[str, Any]) -> Written:
     return Written(**{**entry, "shards": [FileEntry(**shard) for shard in entry["shards"]]})
+
+
+def _check_shards(folder: Path, written: Mapping[str, Written]) -> None:
+    """Check that the finished shards are there, and as long as they were.
+
+    Raises:
+        TextError: One is not.
+    """
+    for entry in (entry for part in written.values() for entry in part.shards):
+        path = folder / entry.name
+        if not path.is_file() or path.stat().st_size != entry.bytes:
+            raise TextError(
+                f"{path}: the interrupted run finished this shard, and it is missing or was changed. "
+                "Restore it, or remove the folder and run again."
+            )
+
+
+def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
+    """Return in words what two runs' settings differ in; None where they are the same.
+
+    Args:
+        ours: Settings of this run.
+        theirs: Settings that were read from a file.
+    """
+    plain: Mapping[str, Any] = json.loads(json.dumps(ours))
+    name = next((name for name in plain if theirs.get(name) != plain[name]), None)
+    if name is None:
+        return None
+    there, here = theirs.get(name), plain[name]
+    if isinstance(there, Mapping) and isinstance(here, Mapping):
+        told = difference(here, there)
+        if told is not None:
+            return f"{name}: {told}" + (
+                _OF_FUNCTIONS if "digest" in told and here.get("kind") == "callable" else ""
+            )
+    return f"{name} is {there!r} there, and {here!r} here"
+
+
+_OF_FUNCTIONS = (
+    " (a function counts by its code and by what it reads; one that is the same all the same says so by a "
+    "method __fingerprint__())"
+)

@@ -17,6 +17,7 @@ from headrace.dataset.manifest import read_manifest
 from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
 from headrace.order.permutation import Permutation
+from headrace.text import tokenizer_tiktoken
 from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Pack, check_integer
 from headrace.text.splitting import TRAIN
 from headrace.text.tokenizer import as_tokenizer
@@ -78,18 +79,22 @@ def render_windows(
         decode: From ids to text. None: the tokenizer that the store keeps, else ids are shown.
 
     Raises:
-        TextError: A window number is not there, or is none.
+        TextError: A window number is not there, or is none; ``decode`` failed.
     """
+    check_integer("epoch", epoch, 0)
     space = windows.at(seed, epoch)
     names = (*TOKEN_OUTPUTS, *ROW_OUTPUTS)
     whole = replace(space, settings=replace(space.settings, outputs=names, mask_dtype="int64"))
     indices = _numbers(numbers, len(space), seed, epoch)
     batch = whole.gather(indices, np.zeros(indices.size, np.uint64))
     seen = space.cut.runs(indices).seen
-    text_of = decode or decoder_of(windows.tokens)
+    text_of = _with_unknown(decoder_of(windows.tokens)) if decode is None else _checked(decode)
+    widths = [space.cut.width(indices[row : row + 1]) for row in range(indices.size)]
+    rows = [{name: array[row] for name, array in batch.items()} for row in range(indices.size)]
     is_masked = space.masking is not None
     return [
-        _row(batch, row, int(indices[row]), int(seen[row]), text_of, is_masked) for row in range(indices.size)
+        _row(row, width, int(number), int(overlap), text_of, is_masked)
+        for row, width, number, overlap in zip(rows, widths, indices, seen, strict=True)
     ]
 
 
@@ -127,13 +132,54 @@ def render_store(
 
 def decoder_of(tokens: Tokens) -> Decode:
     """Return what turns ids into text: the tokenizer that a store keeps, else the ids themselves."""
-    file = tokens.details.get("tokenizer", {}).get("file")
-    if file is None or tokens.folder is None:
+    kept = tokens.details.get("tokenizer", {})
+    if kept.get("file") is None or tokens.folder is None:
         return _as_numbers
+    path = tokens.folder / kept["file"]
     try:
-        return as_tokenizer(tokens.folder / file).decode
-    except TextError:
+        if kept["kind"] == "tiktoken":
+            return tokenizer_tiktoken.decoder_of(path, kept["special_tokens"])
+        return as_tokenizer(path).decode
+    except (TextError, OSError):
         return _as_numbers
+
+
+def _with_unknown(decode: Decode) -> Decode:
+    """Return a decoder that shows ids beyond the tokenizer, an end token of one's own, as ``<id>``."""
+
+    def shown(ids: Sequence[int]) -> str:
+        whole = _decoded(decode, ids)
+        if whole is not None:
+            return whole
+        runs = groupby(ids, key=lambda id_: _decoded(decode, [id_]) is not None)
+        return "".join(
+            decode(list(run)) if known else "".join(map("<{}>".format, run)) for known, run in runs
+        )
+
+    return shown
+
+
+def _decoded(decode: Decode, ids: Sequence[int]) -> str | None:
+    """Return the text of some ids; None where one of them is unknown."""
+    try:
+        return decode(ids)
+    except Exception:  # noqa: BLE001 - each library has errors of its own
+        return None
+
+
+def _checked(decode: Decode) -> Decode:
+    """Return a decoder of the user's own whose mistakes are named."""
+
+    def shown(ids: Sequence[int]) -> str:
+        try:
+            text = decode(ids)
+        except Exception as error:
+            raise TextError(f"decode failed on {ids}: {type(error).__name__}: {error}") from error
+        if not isinstance(text, str):
+            raise TextError(f"decode gave {type(text).__name__} for {ids}, expected a text.")
+        return text
+
+    return shown
 
 
 def _as_numbers(ids: Sequence[int]) -> str:
@@ -149,9 +195,10 @@ def _numbers(numbers: Sequence[int] | int, count: int, seed: int, epoch: int) ->
 
 
 def _row(
-    batch: dict[str, Any], row: int, number: int, seen: int, text_of: Decode, is_masked: bool
+    row: dict[str, Any], width: int, number: int, seen: int, text_of: Decode, is_masked: bool
 ) -> RenderedRow:
-    ids, labels, segments = batch["input_ids"][row], batch["labels"][row], batch["segment_ids"][row]
+    """Return one row of a batch, which is wider than ``width`` where windows have several lengths."""
+    ids, labels, segments = (row[name][:width] for name in ("input_ids", "labels", "segment_ids"))
     looks = [
         Look(
             segment=int(segments[column]),
@@ -162,8 +209,8 @@ def _row(
         for column in range(ids.size)
     ]
     title = (
-        f"window {number}: document {batch['document'][row]} from token {batch['start'][row]}, "
-        f"{batch['length'][row]} of {ids.size} tokens"
+        f"window {number}: document {row['document']} from token {row['start']}, "
+        f"{row['length']} of {width} tokens"
     )
     return RenderedRow(title, tuple(_pieces(ids, looks, text_of)))
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from headrace import disk
 from headrace.errors import TextError, did_you_mean
 from headrace.loading.dtypes import dtype_name
 
@@ -263,11 +264,9 @@ def as_path(name: str, value: Any) -> Path:
     """Return what should be a path as one.
 
     Raises:
-        TextError: It is neither text nor a path.
+        TextError: It is no path, or an empty one.
     """
-    if not isinstance(value, (str, Path)):
-        raise TextError(f"{name}={value!r}: expected a path.")
-    return Path(value)
+    return disk.as_path(name, value, TextError)
 
 
 def is_number(value: Any) -> bool:

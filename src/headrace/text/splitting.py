@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,21 @@ from headrace.text.settings import is_number
 
 TRAIN = "train"
 _HASH = "hash"
+
+
+_TAKEN = frozenset(("plans", "tokenizer", "headrace.json", "tokenize.json"))
+"""What lies in a store's folder beside its splits."""
+_LONGEST = 100
+
+
+def _names_a_folder(name: object) -> bool:
+    """Whether a split can be called so: its shards lie in a folder of that name, on any system."""
+    return (
+        isinstance(name, str)
+        and re.fullmatch(r"\w[\w. -]*(?<![. ])", name) is not None
+        and len(name) <= _LONGEST
+        and name not in _TAKEN
+    )
 
 
 @dataclass(frozen=True)
@@ -36,9 +52,12 @@ class Splitting:
                 f"split={dict(self.shares)}: each share is in [0, 1] and together they are at most 1; the "
                 f"rest is '{TRAIN}', which need not be named."
             )
-        bad = [name for name in self.shares if not name or "/" in name or name.startswith(".")]
+        bad = [name for name in self.shares if not _names_a_folder(name)]
         if bad:
-            raise TextError(f"split={dict(self.shares)}: {bad[0]!r} cannot name a folder.")
+            raise TextError(
+                f"split={dict(self.shares)}: {bad[0]!r} cannot name a split: expected letters, digits, '_', "
+                f"'-' and '.', and none of {', '.join(sorted(_TAKEN))}, which a store has itself."
+            )
 
     @property
     def names(self) -> list[str]:

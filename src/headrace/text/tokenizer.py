@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.errors import TextError
+from headrace.errors import HeadraceError, TextError
 from headrace.text.tokens import Special
 
 Ids = NDArray[Any]
@@ -125,6 +126,54 @@ def _from_name(name: str | Path, threads: int | None) -> Tokenizer:
     if path.suffix or path.is_dir():
         raise TextError(f"tokenizer: {name} is no file of a tokenizer, or does not exist. {_ALLOWED}")
     return tokenizer_tiktoken.from_name(str(name), threads)
+
+
+def encode_documents(
+    tokenizer: Tokenizer, texts: Sequence[Any], with_ends: bool, where: Sequence[str]
+) -> Encoded:
+    """Encode documents; what a library cannot encode is an error that names the document.
+
+    Args:
+        tokenizer: The tokenizer.
+        texts: The documents.
+        with_ends: Whether it is asked where tokens end.
+        where: Where each document came from, for the message.
+
+    Raises:
+        TextError: The tokenizer failed.
+    """
+    try:
+        return tokenizer.encode(texts, with_ends)
+    except BaseException as error:
+        if not _is_of_library(error):
+            raise
+        place = next((n for n, text in enumerate(texts) if _fails(tokenizer, text, with_ends)), None)
+        which = "a batch of documents" if place is None else where[place]
+        raise TextError(
+            f"{which}: the tokenizer {tokenizer.name} cannot encode it ({type(error).__name__}: {error}). "
+            "Mend the tokenizer, or leave the document out."
+        ) from None
+
+
+def _is_of_library(error: BaseException) -> bool:
+    """Whether a library failed; a panic of one that is written in Rust is no ``Exception``."""
+    panicked = type(error).__name__ == "PanicException"
+    return panicked or (isinstance(error, Exception) and not isinstance(error, HeadraceError))
+
+
+def _fails(tokenizer: Tokenizer, text: Any, with_ends: bool) -> bool:
+    try:
+        tokenizer.encode([text], with_ends)
+    except BaseException as error:
+        if not _is_of_library(error):
+            raise
+        return True
+    return False
+
+
+def file_name(name: str, suffix: str) -> str:
+    """Return a name for a tokenizer's file in a store, whatever signs the tokenizer's own name has."""
+    return (re.sub(r"[^\w.-]", "_", name).lstrip(".") or "tokenizer") + suffix
 
 
 def plain_text(text: Any) -> Any:

@@ -14,6 +14,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from headrace.errors import TextError
+from headrace.text.function_digest import digest_of
 from headrace.text.tokenizer import Encoded
 from headrace.text.tokens import Special, as_array, check_column_name, described
 
@@ -27,7 +28,8 @@ class CallableTokenizer:
     """A function from a text to ids, or to a mapping with ``input_ids`` and columns parallel to it.
 
     Attributes ``vocab_size`` (or ``n_vocab``), ``eos_token_id``, ``pad_token_id``, ``mask_token_id``,
-    ``decode`` and ``fingerprint`` of the function are taken where it has them.
+    ``decode`` and ``fingerprint`` (or a method ``__fingerprint__()``) of the function are taken where it has
+    them.
     """
 
     function: Callable[[Any], Any]
@@ -45,13 +47,10 @@ class CallableTokenizer:
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digest of its ``fingerprint``, else of its code; not of what it refers to."""
-        own = getattr(self.function, "fingerprint", None)
-        if own is not None:
-            return xxhash.xxh3_128_hexdigest(str(own).encode())
-        code = getattr(self.function, "__code__", None)
-        what = self.name.encode() if code is None else code.co_code + repr(code.co_names).encode()
-        return xxhash.xxh3_128_hexdigest(what)
+        """Hexadecimal digest of its ``fingerprint`` or ``__fingerprint__()``, else of what it does."""
+        own = getattr(self.function, "__fingerprint__", None)
+        told = own() if callable(own) else getattr(self.function, "fingerprint", None)
+        return digest_of(self.function) if told is None else xxhash.xxh3_128_hexdigest(str(told).encode())
 
     @property
     def special(self) -> Special:

@@ -80,7 +80,14 @@ class HuggingFaceTokenizer:
         return Encoded([np.array(encoding.ids, np.uint32) for encoding in found], ends)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of some ids, special tokens included."""
+        """Return the text of some ids, special tokens included.
+
+        Raises:
+            TextError: An id is no token; the library would leave it out.
+        """
+        unknown = next((id_ for id_ in ids if self.backend.id_to_token(id_) is None), None)
+        if unknown is not None:
+            raise TextError(f"tokenizer {self.name}: id {unknown} is no token of it.")
         text: str = self.backend.decode(list(ids), skip_special_tokens=False)
         return text
 
@@ -127,7 +134,9 @@ def _named(path: Path) -> dict[str, str]:
     """Return the special tokens that a ``tokenizer_config.json`` names; none where there is no such file."""
     try:
         config = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(config, dict):
         return {}
     tokens = {which: config.get(f"{which}_token") for which in ("eos", "pad", "mask")}
     texts = {which: t.get("content") if isinstance(t, dict) else t for which, t in tokens.items()}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headrace.errors import TextError
 from headrace.text.extras import need
-from headrace.text.tokenizer import Encoded
+from headrace.text.tokenizer import Encoded, file_name
 from headrace.text.tokens import Special
 
 
@@ -42,7 +42,7 @@ class SentencePieceTokenizer:
     @property
     def file(self) -> tuple[str, bytes]:
         """The model."""
-        return f"{self.name}.model", self.definition
+        return file_name(self.name, ".model"), self.definition
 
     @property
     def special(self) -> Special:

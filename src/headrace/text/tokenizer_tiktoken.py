@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,13 @@ from numpy.typing import NDArray
 
 from headrace.errors import TextError, did_you_mean
 from headrace.text.extras import need
-from headrace.text.tokenizer import Encoded, Ids
+from headrace.text.tokenizer import Encoded, Ids, file_name
 from headrace.text.tokens import Special
 
 _END = "<|endoftext|>"
 _PARTS = 8
+_BYTES = 256
+_LARGEST = 1 << 32
 _CONTINUATION = 0xC0
 _CONTINUES = 0x80
 
@@ -53,7 +57,7 @@ class TiktokenTokenizer:
     @property
     def file(self) -> tuple[str, bytes]:
         """The ranks, in the library's format."""
-        return f"{self.name}.tiktoken", self.definition
+        return file_name(self.name, ".tiktoken"), self.definition
 
     @property
     def special_tokens(self) -> Mapping[str, int]:
@@ -137,7 +141,7 @@ def from_file(path: Path, threads: int | None) -> TiktokenTokenizer:
             "For another one give a tiktoken.Encoding."
         )
     pattern, special = known[path.stem]
-    return _make(path.stem, pattern, dict(_ranks(path)), special, threads)
+    return _make(path.stem, pattern, _checked(_ranks(path), special, path), special, threads)
 
 
 def from_gpt2_folder(folder: Path, threads: int | None) -> TiktokenTokenizer:
@@ -146,7 +150,7 @@ def from_gpt2_folder(folder: Path, threads: int | None) -> TiktokenTokenizer:
     Raises:
         TextError: The two files do not fit together.
     """
-    ranks = _gpt2_ranks(folder)
+    ranks = _checked(_gpt2_ranks(folder).items(), {}, folder)
     pattern, _ = _known()["gpt2"]
     return _make("gpt2", pattern, ranks, {_END: len(ranks)}, threads)
 
@@ -185,6 +189,26 @@ def _known() -> dict[str, tuple[str, dict[str, int]]]:
     }
 
 
+def decoder_of(path: Path, special_tokens: Mapping[str, int]) -> Callable[[Sequence[int]], str]:
+    """Return what turns ids into text, from a file of ranks of any name: no pattern is needed for that.
+
+    Args:
+        path: What a store keeps as the tokenizer's file.
+        special_tokens: Special tokens by their text.
+
+    Raises:
+        TextError: The content is no list of ranks.
+        OSError: The file cannot be read.
+    """
+    parts = {rank: token for token, rank in _ranks(path)}
+    parts.update((id_, text.encode()) for text, id_ in special_tokens.items())
+
+    def decode(ids: Sequence[int]) -> str:
+        return b"".join(parts[id_] for id_ in ids).decode(errors="replace")
+
+    return decode
+
+
 def _ranks(path: Path) -> Iterator[tuple[bytes, int]]:
     """Yield the tokens and ranks of a file of ``base64 rank`` lines."""
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
@@ -197,22 +221,56 @@ def _ranks(path: Path) -> Iterator[tuple[bytes, int]]:
             ) from None
 
 
+def _checked(
+    found: Iterable[tuple[bytes, int]], special_tokens: Mapping[str, int], where: Path
+) -> dict[bytes, int]:
+    """Return ranks that the library can work with: it fails deep inside on others.
+
+    Raises:
+        TextError: A byte has none, a token or a rank stands twice, or one is no id.
+    """
+    pairs = list(found)
+    ranks = dict(pairs)
+    missing = [byte for byte in range(_BYTES) if bytes([byte]) not in ranks]
+    if missing:
+        raise TextError(f"{where}: byte 0x{missing[0]:02x} has no rank; every byte is a token of its own.")
+    wrong = next((rank for _, rank in pairs if not 0 <= rank < _LARGEST), None)
+    if wrong is not None:
+        raise TextError(f"{where}: rank {wrong} is no id; expected integers in [0, {_LARGEST}).")
+    counts = Counter([*(rank for _, rank in pairs), *special_tokens.values()])
+    twice: list[Any] = [token for token, count in Counter(token for token, _ in pairs).items() if count > 1]
+    twice += [rank for rank, count in counts.items() if count > 1]
+    if twice:
+        raise TextError(f"{where}: {twice[0]!r} stands twice; each token has a rank of its own.")
+    return ranks
+
+
 def _gpt2_ranks(folder: Path) -> dict[bytes, int]:
     """Return GPT-2's ranks: its printable stand-ins for bytes undone, its order of merges kept."""
-    byte_of = _printable_bytes()
-    vocabulary = json.loads((folder / "vocab.json").read_bytes())
-    ranks = {
-        bytes(byte_of[character] for character in token): rank
-        for token, rank in vocabulary.items()
-        if token != _END
-    }
-    merges = (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]
-    merged = [bytes(byte_of[character] for character in merge.replace(" ", "")) for merge in merges if merge]
-    if [ranks.get(token) for token in merged] != list(range(256, 256 + len(merged))):
+    try:
+        vocabulary = json.loads((folder / "vocab.json").read_bytes())
+        merges = (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]
+        ranks = {_undone(token): operator.index(rank) for token, rank in vocabulary.items() if token != _END}
+        merged = [_undone(merge.replace(" ", "")) for merge in merges if merge]
+    except OSError as error:
+        raise TextError(f"{error.filename}: {error.strerror}; GPT-2 is vocab.json and merges.txt.") from None
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
+        raise TextError(
+            f"{folder}: vocab.json and merges.txt are not those of a GPT-2 tokenizer "
+            f"({type(error).__name__}: {error})."
+        ) from None
+    if [ranks.get(token) for token in merged] != list(range(_BYTES, _BYTES + len(merged))):
         raise TextError(f"{folder}: merges.txt and vocab.json do not belong together.")
     return ranks
 
 
+def _undone(token: str) -> bytes:
+    """Return the bytes for which GPT-2's printable characters stand."""
+    byte_of = _printable_bytes()
+    return bytes(byte_of[character] for character in token)
+
+
+@cache
 def _printable_bytes() -> dict[str, int]:
     """Return GPT-2's character for each byte, inverted: printable ones stand for themselves."""
     printable = [

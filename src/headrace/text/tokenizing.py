@@ -25,10 +25,17 @@ from headrace.text.bars import counting
 from headrace.text.documents import read_documents
 from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
 from headrace.text.plans import remove_plans
-from headrace.text.progress import Progress
+from headrace.text.progress import Progress, difference
 from headrace.text.settings import as_path, check_integer
 from headrace.text.splitting import TRAIN, Splitting, content_hash
-from headrace.text.tokenizer import Encoded, Tokenizer, TokenizerLike, as_tokenizer, plain_text
+from headrace.text.tokenizer import (
+    Encoded,
+    Tokenizer,
+    TokenizerLike,
+    as_tokenizer,
+    encode_documents,
+    plain_text,
+)
 from headrace.text.tokens import Special, check_special, dtype_for
 from headrace.text.writer import SplitWriter, Written
 
@@ -217,7 +224,9 @@ def _encoded(job: Job, documents: Iterable[Assigned]) -> Iterator[tuple[list[Ass
     with ThreadPoolExecutor(1) as pool:
         for batch in _batches(documents):
             texts = [plain_text(one.document.text) for one in batch]
-            running.append((batch, pool.submit(job.tokenizer.encode, texts, job.wanted.needs_ends)))
+            where = [one.document.where for one in batch]
+            arguments = (job.tokenizer, texts, job.wanted.needs_ends, where)
+            running.append((batch, pool.submit(encode_documents, *arguments)))
             if len(running) > _AHEAD:
                 yield _result(running.popleft())
         while running:
@@ -253,13 +262,8 @@ def _finished_before(job: Job, append: bool) -> Manifest | None:
             f"{job.folder} holds a store already. Give append=True to add documents to it as new shards, "
             "or another out."
         )
-    theirs = manifest.details.get("settings", {})
-    differing = [name for name, value in job.settings.items() if theirs.get(name) != value]
-    if differing:
-        raise TextError(
-            f"{job.folder}: {differing[0]} is {theirs.get(differing[0])!r} there, and "
-            f"{job.settings[differing[0]]!r} here. Append with the same arguments, or give another out."
-        )
+    if (told := difference(job.settings, manifest.details.get("settings", {}))) is not None:
+        raise TextError(f"{job.folder}: {told}. Append with the same arguments, or give another out.")
     return manifest
 
 
