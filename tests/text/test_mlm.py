@@ -90,6 +90,15 @@ def test_whole_words_are_hidden_whole(everything: Everything) -> None:
 def test_a_small_stride_is_warned_about() -> None:
     with pytest.warns(UserWarning, match="at least 64 evens it out"):
         Windows(tokens(), 128, 63, objective=MLM())
+    with pytest.warns(UserWarning, match="at least 3 evens it out"):
+        Windows(tokens(), 5, 2, objective=MLM())
+    Windows(tokens(), 5, 3, objective=MLM())
+
+
+def test_random_ids_have_32_bits() -> None:
+    Windows(tokens().with_special(vocab_size=1 << 32), 8, objective=MLM())
+    with pytest.raises(TextError, match="at most 4294967296 ids"):
+        Windows(tokens().with_special(vocab_size=(1 << 32) + 1), 8, objective=MLM())
 
 
 def test_a_label_mask_and_the_first_window_rule_hold_for_masked_tokens(everything: Everything) -> None:

@@ -99,10 +99,16 @@ def test_damaged_megatron_files_are_refused(tmp_path: Path) -> None:
         (whole[:-9], "fewer than its header announces"),
         (whole[:-8] + struct.pack("<q", 9), "do not cover"),
         (whole[:17] + b"\x06" + whole[18:], "dtype code 6"),
+        (whole[:18] + struct.pack("<Q", 1 << 63) + whole[26:], "fewer than its header announces"),
+        (whole[:26] + struct.pack("<Q", (1 << 64) - 1) + whole[34:], "fewer than its header announces"),
+        (whole[:34] + struct.pack("<ii", -2, 5) + whole[42:], "do not lie one after the other"),
+        (whole[:42] + struct.pack("<qq", 4, 0) + whole[58:], "do not lie one after the other"),
     ):
         index.write_bytes(content)
         with pytest.raises(SourceError, match=message):
             from_megatron(tmp_path / "d")
+    with pytest.raises(TextError, match="prefix is None; expected a path"):
+        from_megatron(None)  # type: ignore[arg-type]
     index.write_bytes(whole)
     (tmp_path / "d.bin").write_bytes(b"ab")
     with pytest.raises(SourceError, match="2 bytes, expected 6"):
@@ -117,6 +123,23 @@ def test_parquet_ids_take_the_smallest_width_and_bring_their_columns(tmp_path: P
     assert tokens.dtype == np.uint16
     assert tokens.special.eos == 5
     assert list(tokens.columns) == ["label_mask"]
+
+
+def test_parquet_lists_of_any_kind_and_booleans(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "input_ids": pa.array([[1, 2], [3, 4]], pa.list_(pa.int64(), 2)),
+            "label_mask": [[False, True], [True, True]],
+        }
+    )
+    pq.write_table(table, tmp_path / "fixed.parquet")
+    pq.write_table(pa.table({"input_ids": pa.array([[], []])}), tmp_path / "nothing.parquet")
+    tokens = from_parquet(tmp_path / "fixed.parquet")
+    assert documents(tokens) == [[1, 2], [3, 4]]
+    assert tokens.columns["label_mask"][0].tolist() == [0, 1, 1, 1]
+    assert documents(from_parquet(tmp_path / "nothing.parquet")) == [[], []]
+    with pytest.raises(TextError, match="column=3: expected the name"):
+        from_parquet(tmp_path / "fixed.parquet", 3)  # type: ignore[arg-type]
 
 
 def test_parquet_that_cannot_be_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,18 @@ def test_spans_become_relative_to_the_window(everything: Everything) -> None:
     assert windows.roles["start_positions"] == "targets"
 
 
+@pytest.mark.parametrize("span", [[-5, 2], [-1, 2], [2, -1], [2, 1], [0, 3], [-2, -2]])
+def test_a_span_is_two_tokens_of_its_document_or_none(span: list[int]) -> None:
+    with pytest.raises(
+        TextError, match="both ends are token numbers in it, the last one included, or both -1"
+    ):
+        Windows([[1, 2, 3], []], 4, spans=[span, [-1, -1]])
+
+
+def test_no_documents_have_no_spans(everything: Everything) -> None:
+    assert everything(Windows([], 4, spans=[]))["start_positions"].shape == (0,)
+
+
 def test_several_lengths_are_buckets() -> None:
     windows = Windows(TEN, [4, 8], outputs=("input_ids", "length"), pad_id=0)
     space = windows.at(0, 0)
@@ -205,6 +218,36 @@ def test_summary_adds_up() -> None:
     assert "tokens left out" in str(summary)
 
 
+def test_how_a_number_is_written_makes_no_other_windows() -> None:
+    tokens = Tokens.from_documents([[1, 2, 3, 4, 5]], vocab_size=9, mask=8)
+    whole, other = (
+        [
+            {"window": number(4), "stride": number(3), "min_remainder": number(2), "offset": number(1)},
+            {"window": 4, "eos": number(7), "pad_id": number(8)},
+            {"window": 4, "stride": DynamicStride("edges", mean, number(1), maximum)},
+            {"window": 4, "objective": MLM(share, mask_id=number(8))},
+        ]
+        for number, mean, maximum, share in (
+            (int, 2, None, 0.25),
+            (np.int64, np.float64(2), np.uint8(4), np.float32(0.25)),
+        )
+    )
+    for left, right in zip(whole, other, strict=True):
+        assert Windows(tokens, **left).fingerprint == Windows(tokens, **right).fingerprint  # type: ignore[arg-type]
+
+
+def test_what_masks_is_part_of_the_fingerprint() -> None:
+    one = replace(Tokens.from_documents([[1, 2, 3]], vocab_size=9, mask=8), digest="the same tokens")
+    found = {
+        Windows(tokens, 4, objective=MLM()).fingerprint
+        for tokens in (one, one.with_special(mask=7), one.with_special(vocab_size=10))
+    }
+    assert len(found) == 3
+    assert Windows(one, 4).fingerprint == Windows(one.with_special(mask=7), 4).fingerprint
+    with pytest.raises(TextError, match=r"'masc' is unknown; .* Did you mean 'mask'"):
+        one.with_special(masc=7)
+
+
 def test_the_same_windows_have_the_same_fingerprint() -> None:
     one = Windows(TEN, 4)
     assert one.fingerprint == Windows(TEN, 4).fingerprint
@@ -216,7 +259,8 @@ def test_the_same_windows_have_the_same_fingerprint() -> None:
     [
         ({"stride": 0}, r"in \[1, 4\]"),
         ({"stride": 5}, "would skip tokens"),
-        ({"window": 0}, "at least 1"),
+        ({"window": 0}, r"in \[1, 2147483647\]"),
+        ({"window": 1 << 31}, r"in \[1, 2147483647\]"),
         ({"stride": 2, "min_remainder": 3}, "at most 2"),
         ({"pack": "concat"}, "eos=False"),
         ({"pack": "concatenate", "eos": 1}, "Did you mean 'concat'"),

@@ -101,8 +101,9 @@ def test_a_batch_of_several_lengths_holds_one() -> None:
     assert sum(count for count, _ in widths) == len(windows)
     sizes = [batch["input_ids"].size for batch in windows.loader(max_tokens=64, seed=1)]
     assert max(sizes) == 64
-    with pytest.raises(TextError, match="shuffle='global'"):
-        windows.loader(batch_size=8, shuffle=False)
+    for shuffle in (False, "block", None, np.arange(3)):
+        with pytest.raises(TextError, match="shuffle='global'"):
+            windows.loader(batch_size=8, shuffle=shuffle)
 
 
 @pytest.mark.parametrize("last", ["keep", "pad"])

@@ -35,7 +35,7 @@ def aligned_cut(streams: Streams, settings: Settings, offsets: NDArray[np.int64]
         )
     if settings.offset == "random":
         return _list_aligned(streams, settings, offsets)
-    declared = (settings.stride, settings.offset, settings.tail, settings.min_remainder)
+    declared = (settings.stride, int(settings.offset), settings.tail, int(settings.min_remainder))
     return ListedCut.kept(
         streams, "aligned", settings.window, declared, lambda: _list_aligned(streams, settings, offsets)
     )

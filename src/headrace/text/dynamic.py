@@ -48,11 +48,7 @@ def dynamic_cut(streams: Streams, settings: Settings) -> ListedCut:
     assert isinstance(stride, DynamicStride)
     if stride.density_name is None:
         return _list_dynamic(streams, settings, stride)
-    declared = (
-        stride.density_name,
-        (stride.mean, stride.minimum, stride.maximum),
-        (settings.tail, settings.min_remainder),
-    )
+    declared = (stride.declared(settings.window), settings.tail, int(settings.min_remainder))
     return ListedCut.kept(
         streams, "dynamic", settings.window, declared, lambda: _list_dynamic(streams, settings, stride)
     )

@@ -15,7 +15,7 @@ from headrace.text.masking import WORD_STARTS
 from headrace.text.sentences import first_tokens, sentence_starts, word_starts
 from headrace.text.settings import check_integer
 from headrace.text.tokenizer import Encoded
-from headrace.text.tokens import Special, plain_array
+from headrace.text.tokens import MOST_IDS, Special, plain_array
 from headrace.text.writer import Integers, Rows
 
 
@@ -73,15 +73,14 @@ def _all_fit(parts: Sequence[NDArray[Any]], special: Special, dtype: np.dtype[An
     if len({part.dtype for part in parts}) != 1:
         return False
     ids = np.concatenate(parts)
-    limit = np.iinfo(dtype).max + 1
-    limit = limit if special.vocab_size is None else min(limit, special.vocab_size)
+    limit = min(np.iinfo(dtype).max + 1, special.vocab_size or MOST_IDS)
     return ids.size == 0 or (int(ids.max()) < limit and int(ids.min()) >= 0)
 
 
 def _check(document: Document, ids: NDArray[Any], special: Special, dtype: np.dtype[Any]) -> None:
     if ids.size == 0:
         return
-    limit = np.iinfo(dtype).max + 1 if special.vocab_size is None else special.vocab_size
+    limit = special.vocab_size or min(np.iinfo(dtype).max + 1, MOST_IDS)
     largest, smallest = int(ids.max()), int(ids.min())
     if smallest < 0 or largest >= limit:
         wrong = smallest if smallest < 0 else largest

@@ -160,7 +160,7 @@ class WindowEpoch:
 
     def _mask_labels(self, batch: Batch, runs: Runs) -> None:
         if LABEL_MASK in self.streams.tokens.columns and "labels" in batch:
-            target_mask = np.empty(batch["labels"].shape, np.int64)
+            target_mask = np.empty(batch["labels"].shape, self._dtype(LABEL_MASK))
             shift = 1 if self.settings.labels == "next" and self.masking is None else 0
             self._fill_column(LABEL_MASK, target_mask, runs, shift)
             batch["labels"][target_mask == 0] = IGNORED

@@ -18,6 +18,7 @@ from headrace.text.tokens import Tokens
 WORD_STARTS = "word_starts"
 """The parallel column that is 1 on the first token of each word."""
 _STREAM = "masked tokens"
+_MOST_IDS = 1 << 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Masking:
     @classmethod
     def at(cls, streams: Streams, objective: MLM, seed: int, epoch: int) -> Masking:
         """Return the masking of one epoch: every epoch hides other tokens."""
-        mask_id = mask_to_use(streams.tokens, objective)
+        mask_id, _ = masked_by(streams.tokens, objective)
         return cls(streams, objective, mask_id, stream_key(seed, epoch, _STREAM))
 
     def apply(self, batch: Batch, runs: Runs) -> None:
@@ -54,16 +55,21 @@ class Masking:
         )
 
 
-def mask_to_use(tokens: Tokens, objective: MLM) -> int:
-    """Return the id that hides a token, after checking that the tokens can be masked.
+def masked_by(tokens: Tokens, objective: MLM) -> tuple[int, int]:
+    """Return the id that hides a token, and the number of ids, after checking that the tokens can be masked.
 
     Raises:
         TextError: No mask token, no vocabulary size or no word starts are known.
     """
-    if tokens.special.vocab_size is None:
+    size = tokens.special.vocab_size
+    if size is None:
         raise TextError(
             "MLM replaces a tenth of the chosen tokens by random ids, and the tokens do not say how many "
             "ids there are. Give Tokens a vocab_size."
+        )
+    if size > _MOST_IDS:
+        raise TextError(
+            f"MLM draws random ids with 32 bits, and vocab_size={size}. Declare at most {_MOST_IDS} ids."
         )
     if objective.whole_word and WORD_STARTS not in tokens.columns:
         raise TextError(
@@ -73,4 +79,4 @@ def mask_to_use(tokens: Tokens, objective: MLM) -> int:
     mask_id = tokens.special.mask if objective.mask_id is None else objective.mask_id
     if mask_id is None:
         raise TextError("MLM: the tokens declare no mask token. Give its id: MLM(mask_id=...).")
-    return check_id("mask_id", mask_id, tokens)
+    return check_id("mask_id", mask_id, tokens), size

@@ -18,7 +18,7 @@ from headrace.kernels.windows_scan import count_id, ends_after, largest_id
 from headrace.loading.dtypes import dtype_name
 from headrace.sources.files import find_files
 from headrace.text.settings import as_path
-from headrace.text.store import IDS, tokens_of_batches
+from headrace.text.store import IDS, plain_lists, tokens_of_batches
 from headrace.text.tokens import Special, Tokens, check_ids, check_special, dtype_for
 
 _BIN_DTYPES = ("uint8", "uint16", "uint32", "uint64", "int16", "int32", "int64")
@@ -107,16 +107,15 @@ def from_megatron(prefix: str | Path, *, eos: int | None = None, vocab_size: int
         SourceError: A file is missing, of another format, or damaged.
         TextError: An id is not below ``vocab_size``.
     """
-    stem = str(prefix).removesuffix(".bin").removesuffix(".idx")
-    dtype, lengths, documents = _read_index(Path(f"{stem}.idx"))
-    sequence_offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    stem = str(as_path("prefix", prefix)).removesuffix(".bin").removesuffix(".idx")
+    dtype, sequence_offsets, documents = _read_index(Path(f"{stem}.idx"))
     values = _mapped(Path(f"{stem}.bin"), dtype, size=int(sequence_offsets[-1]))
     _check_size(values, vocab_size, f"{stem}.bin")
     return Tokens.from_arrays(values, sequence_offsets[documents], vocab_size=vocab_size, eos=eos)
 
 
-def _read_index(path: Path) -> tuple[np.dtype[Any], NDArray[np.int32], NDArray[np.int64]]:
-    """Return dtype, tokens of each sequence, and the sequence at which each document begins."""
+def _read_index(path: Path) -> tuple[np.dtype[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """Return dtype, tokens before each sequence, and the sequence at which each document begins."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -127,12 +126,17 @@ def _read_index(path: Path) -> tuple[np.dtype[Any], NDArray[np.int32], NDArray[n
         _, code, sequences, documents = struct.unpack_from("<QBQQ", content, len(_MEGATRON_MAGIC))
         place = len(_MEGATRON_MAGIC) + struct.calcsize("<QBQQ")
         lengths = np.frombuffer(content, "<i4", sequences, place)
+        addresses = np.frombuffer(content, "<i8", sequences, place + sequences * 4)
         borders = np.frombuffer(content, "<i8", documents, place + sequences * (4 + 8))
-    except (struct.error, ValueError):
+    except (struct.error, ValueError, OverflowError):
         raise SourceError(f"{path}: {len(content):,} bytes, fewer than its header announces.") from None
     if not documents or borders[0] != 0 or borders[-1] != sequences or np.any(np.diff(borders) < 0):
         raise SourceError(f"{path}: its documents do not cover its {sequences:,} sequences.")
-    return _integer_dtype(code, path), lengths, borders
+    dtype = _integer_dtype(code, path)
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    if np.any(lengths < 0) or not np.array_equal(addresses, offsets[:-1] * dtype.itemsize):
+        raise SourceError(f"{path}: damaged, its sequences do not lie one after the other.")
+    return dtype, offsets, borders
 
 
 def _integer_dtype(code: int, path: Path) -> np.dtype[Any]:
@@ -163,6 +167,8 @@ def from_parquet(
         TextError: There is no such column, it holds null, or an id is outside the vocabulary.
     """
     several = [files] if isinstance(files, (str, Path)) else files
+    if not isinstance(column, str):
+        raise TextError(f"column={column!r}: expected the name of a column.")
     if not isinstance(several, Iterable) or not all(isinstance(file, (str, Path)) for file in several):
         raise TextError(f"files={files!r}: expected a path, a glob or an fsspec URL, or a list of them.")
     patterns = [str(file) for file in several]
@@ -207,6 +213,6 @@ def _narrowed(batches: Sequence[pa.RecordBatch], vocab_size: int | None) -> list
 
 def _cast(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     place = batch.schema.get_field_index(IDS)
-    column = batch.column(place)
+    column = plain_lists(batch.column(place))
     wide = pa.types.is_large_list(column.type)
     return batch.set_column(place, IDS, column.cast(pa.large_list(kind) if wide else pa.list_(kind)))

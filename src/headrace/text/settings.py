@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -23,6 +23,8 @@ Density: TypeAlias = Literal["edges", "surprisal"] | Callable[[NDArray[np.int64]
 TOKEN_OUTPUTS = ("input_ids", "labels", "attention_mask", "segment_ids", "position_ids")
 """Outputs with one value a token, [B, W]."""
 _LARGEST = 1 << 62
+_LONGEST = (1 << 31) - 1
+"""Tokens in a window: lists of windows keep sizes as int32."""
 _MASK_DTYPES = ("int64", "bool")
 ROW_OUTPUTS = ("document", "start", "length")
 """Outputs with one value a row, int64 [B]."""
@@ -57,6 +59,11 @@ class DynamicStride:
             return self.density
         own = getattr(self.density, "__fingerprint__", None)
         return f"function {own()}" if callable(own) else None
+
+    def declared(self, window: int) -> tuple[str | None, float, int, int]:
+        """Return what stands for the density, mean, minimum and maximum, however they were written."""
+        maximum = window if self.maximum is None else self.maximum
+        return self.density_name, float(self.mean), int(self.minimum), int(maximum)
 
 
 @dataclass(frozen=True)
@@ -111,9 +118,11 @@ class Settings(Shared):
     @property
     def parameters(self) -> dict[str, Any]:
         """All that is declared, by name, with what stands for a density in the place of a function."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {field.name: _written(getattr(self, field.name)) for field in fields(self)}
         if isinstance(self.stride, DynamicStride):
-            values["stride"] = (self.stride.density_name, *astuple(replace(self.stride, density="edges")))
+            values["stride"] = self.stride.declared(self.window)
+        if self.objective is not None:
+            values["objective"] = tuple(map(_written, astuple(self.objective)))
         return values
 
 
@@ -131,7 +140,7 @@ def buckets_of(window: Any, stride: Any, shared: Shared) -> tuple[Settings, ...]
     windows = [_plain(length) for length in window] if isinstance(window, Sequence) else [_plain(window)]
     strides = list(map(_plain, stride)) if isinstance(stride, Sequence) else [_plain(stride)] * len(windows)
     for length in windows:
-        check_integer("window", length, 1)
+        check_integer("window", length, 1, _LONGEST)
     if not windows or len(strides) != len(windows) or len(set(windows)) != len(windows):
         raise TextError(
             f"window={window!r}, stride={stride!r}: give at least one length, each once, and one stride for "
@@ -172,7 +181,6 @@ def _check_choices(settings: Settings) -> None:
 
 def _check_window(settings: Settings) -> None:
     window, stride = settings.window, settings.stride
-    check_integer("window", window, 1, None)
     check_integer("min_remainder", settings.min_remainder, 0, None)
     if isinstance(stride, DynamicStride):
         _check_dynamic(stride, settings)
@@ -279,6 +287,11 @@ def is_number(value: Any) -> bool:
 def _plain(value: Any) -> Any:
     """Return NumPy's integers as Python's."""
     return int(value) if isinstance(value, np.integer) else value
+
+
+def _written(value: Any) -> Any:
+    """Return NumPy's numbers as Python's: how a number was written makes no other windows."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_integer(value: Any) -> bool:

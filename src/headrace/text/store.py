@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from headrace.text.settings import as_path
 from headrace.text.tokens import Sentences, Special, Tokens, Values
 
 IDS = "input_ids"
+MEANT = ("label_mask", "word_starts")
+"""Columns whose name says that they are parallel to the tokens."""
 SENTENCES = "sentence_starts"
 METADATA = b"headrace.tokens"
 """Key of a shard's schema under which the special tokens stand, so that every view of it has them."""
@@ -126,14 +128,17 @@ def tokens_of_dataset(dataset: Any) -> Tokens:
             f"tokens: the dataset has the columns {names}, and ids are read from '{IDS}'. "
             "Rename the one that holds them."
         )
-    table = _table_of(dataset)
+    table = table_of(dataset)
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
     return tokens_of_batches(batches, digest=getattr(dataset, "fingerprint", None), **_place_of(dataset))
 
 
-def _table_of(dataset: Any) -> pa.Table:
+def table_of(dataset: Any) -> pa.Table:
+    """Return a ``Dataset``, a table or a record batch as a table."""
     if isinstance(dataset, pa.Table):
         return dataset
+    if isinstance(dataset, pa.RecordBatch):
+        return pa.Table.from_batches([dataset])
     table: pa.Table = dataset.to_arrow() if hasattr(dataset, "to_arrow") else dataset.with_format("arrow")[:]
     return table
 
@@ -156,28 +161,78 @@ def special_metadata(special: Special) -> dict[bytes, bytes]:
 
 
 def special_of(schema: pa.Schema) -> Special:
-    """Return the special tokens that a schema declares; none where it says nothing."""
+    """Return the special tokens that a schema declares; none where it says nothing.
+
+    Raises:
+        TextError: What it says is not what headrace writes.
+    """
     declared = (schema.metadata or {}).get(METADATA)
-    return Special() if declared is None else Special(**json.loads(declared))
+    if declared is None:
+        return Special()
+    try:
+        return Special(**json.loads(declared))
+    except (ValueError, TypeError, RecursionError):
+        raise TextError(
+            f"tokens: the schema's metadata {METADATA.decode()!r} is {declared[:60]!r}, which declares no "
+            "special tokens. Take it out with replace_schema_metadata(None)."
+        ) from None
 
 
 def _ragged(batch: pa.RecordBatch, name: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return offsets and values of a column of lists of numbers."""
+    """Return offsets and values of a column of lists of numbers; booleans as uint8."""
     if name not in batch.schema.names:
         raise TextError(f"tokens: there is no column '{name}', only {batch.schema.names}.")
     column = batch.column(name)
-    if not _is_list_of_numbers(column.type):
-        raise TextError(f"tokens: column '{name}' is {column.type}, expected a list of integers in each row.")
-    offsets, values = list_borders(column)
+    is_ids = name == IDS
+    if not _is_list_of_numbers(column.type) or (is_ids and _holds(column.type, pa.types.is_boolean)):
+        wanted = "integers" if is_ids else "numbers"
+        raise TextError(f"tokens: column '{name}' is {column.type}, expected a list of {wanted} in each row.")
+    offsets, values = list_borders(plain_lists(column))
     if values.null_count:
-        raise TextError(f"tokens: column '{name}' has null among its numbers; a token is always an id.")
+        raise TextError(f"tokens: column '{name}' has null among its numbers; every token has one.")
     return offsets, numbers_of(values)
 
 
-def _is_list_of_numbers(kind: pa.DataType) -> bool:
+def plain_lists(column: pa.Array) -> pa.Array:
+    """Return lists of numbers of whatever kind as lists that kernels read.
+
+    Of fixed length, views, of booleans (as uint8), of half floats (as float32), of nothing (as int64).
+    """
+    kind = column.type
+    if pa.types.is_null(kind):
+        return pa.ListArray.from_arrays(np.zeros(len(column) + 1, np.int32), pa.array([], pa.int64()))
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return False
-    return bool(pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type))
+        column = _joined_lists(column)
+    casts = (
+        (pa.types.is_boolean, pa.uint8()),
+        (pa.types.is_float16, pa.float32()),
+        (pa.types.is_null, pa.int64()),
+    )
+    wanted = next((number for check, number in casts if _holds(kind, check)), None)
+    return column if wanted is None else column.cast(pa.large_list(wanted))
+
+
+def _joined_lists(column: pa.Array) -> pa.Array:
+    """Return lists that do not lie one after the other, or have no offsets, as lists; null ones empty."""
+    import pyarrow.compute as pc  # slow to import, and rarely needed
+
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(offsets), column.flatten())
+
+
+def _is_list_of_numbers(kind: pa.DataType) -> bool:
+    types = pa.types
+    checks = (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
+    return bool(types.is_null(kind) or any(_holds(kind, check) for check in checks))
+
+
+def _holds(kind: pa.DataType, check: Callable[[pa.DataType], bool]) -> bool:
+    """Whether a type is one of lists, and what they hold passes a check."""
+    types = pa.types
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    views = (types.is_list_view, types.is_large_list_view)
+    return any(is_list(kind) for is_list in (*lists, *views)) and bool(check(kind.value_type))
 
 
 def _one_dtype(shards: Values) -> Values:
@@ -190,19 +245,40 @@ def _one_dtype(shards: Values) -> Values:
 def _parallel_columns(
     shards: list[pa.RecordBatch], ids: list[tuple[NDArray[np.int64], NDArray[Any]]]
 ) -> dict[str, Values]:
-    """Return the columns that have one number for each token of each document."""
+    """Return the columns that have one number for each token of each document.
+
+    Raises:
+        TextError: A column is meant to be one of these, by its name, and is not.
+    """
     names = [
         field.name
         for field in shards[0].schema
-        if field.name not in (IDS, SENTENCES) and _is_list_of_numbers(field.type)
+        if field.name in MEANT or (field.name not in (IDS, SENTENCES) and _is_list_of_numbers(field.type))
     ]
-    columns = {name: [_ragged(batch, name) for batch in shards] for name in names}
-    parallel = {
-        name: tuple(values for _, values in parts)
-        for name, parts in columns.items()
-        if all(np.array_equal(part[0], own[0]) for part, own in zip(parts, ids, strict=True))
-    }
+    parallel = {}
+    for name in names:
+        parts = [_ragged(batch, name) for batch in shards]
+        differing = _first_differing(parts, ids)
+        if differing is None:
+            parallel[name] = tuple(values for _, values in parts)
+        elif name in MEANT:
+            raise TextError(
+                f"tokens: column '{name}' has not one value for each token of document {differing}. "
+                "Mend it, call it otherwise, or leave it out."
+            )
     return {name: values for name, values in parallel.items() if not _says_nothing(name, values)}
+
+
+def _first_differing(
+    parts: list[tuple[NDArray[np.int64], NDArray[Any]]], ids: list[tuple[NDArray[np.int64], NDArray[Any]]]
+) -> int | None:
+    """Return the first document that has more or fewer values in a column than ids; None for none."""
+    before = 0
+    for (borders, _), (own, _) in zip(parts, ids, strict=True):
+        if not np.array_equal(borders, own):
+            return before + int(np.flatnonzero(np.diff(borders) != np.diff(own))[0])
+        before += own.size - 1
+    return None
 
 
 def _says_nothing(name: str, values: Values) -> bool:

@@ -12,11 +12,12 @@ import numpy as np
 import xxhash
 from numpy.typing import ArrayLike, NDArray
 
-from headrace.errors import TextError
+from headrace.errors import TextError, did_you_mean
 from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS
 
 Values = tuple[NDArray[Any], ...]
-_LARGEST = 1 << 63
+_FLOAT_BYTES = (4, 8)
+MOST_IDS = 1 << 63
 """Number of ids that batches can hold: they are int64."""
 RESERVED = frozenset((*TOKEN_OUTPUTS, *ROW_OUTPUTS, "start_positions", "end_positions", "sentence_starts"))
 """Names of arrays that are made here, and that no column of the user's can have."""
@@ -145,6 +146,9 @@ class Tokens:
     def __post_init__(self) -> None:
         _check_offsets(self.offsets, self.shard_tokens)
         check_special(self.special)
+        if self.dtype == np.uint64 and self.special.vocab_size is None:
+            for shard in self.values:
+                check_ids(shard, None)
         for name, shards in self.columns.items():
             _check_column(name, shards, self.values)
 
@@ -216,8 +220,9 @@ class Tokens:
             return None
         counts = np.concatenate([np.diff(borders) for borders, _ in self.sentences])
         places = np.concatenate([places for _, places in self.sentences])
+        _check_sentences(counts, places, self.lengths)
         starts: NDArray[np.int64] = np.repeat(self.offsets[:-1], counts) + places
-        return starts
+        return np.sort(starts)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -251,7 +256,17 @@ class Tokens:
         return self.values[shard][begin - first : end - first]
 
     def with_special(self, **changes: int | None) -> Tokens:
-        """Return the same tokens with another ``eos``, ``pad``, ``mask`` or ``vocab_size``."""
+        """Return the same tokens with another ``eos``, ``pad``, ``mask`` or ``vocab_size``.
+
+        Raises:
+            TextError: There is no special token of that name, or the id is none.
+        """
+        unknown = next((name for name in changes if name not in vars(self.special)), None)
+        if unknown is not None:
+            raise TextError(
+                f"with_special: {unknown!r} is unknown; there are {', '.join(vars(self.special))}."
+                + did_you_mean(unknown, vars(self.special))
+            )
         return replace(self, special=replace(self.special, **changes))
 
 
@@ -266,6 +281,17 @@ def _sentences(starts: ArrayLike, offsets: NDArray[np.int64]) -> Sentences:
     document = np.searchsorted(offsets, numbers, side="right") - 1
     counts = np.bincount(document, minlength=offsets.size - 1)
     return ((np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers - offsets[document]),)
+
+
+def _check_sentences(counts: NDArray[np.int64], places: NDArray[Any], lengths: NDArray[np.int64]) -> None:
+    """Check that sentences start at tokens of their documents.
+
+    Raises:
+        TextError: One does not.
+    """
+    is_whole = counts.size == lengths.size and (places.size == 0 or places.dtype.kind in "iu")
+    if not is_whole or np.any((places < 0) | (places >= np.repeat(lengths, counts))):
+        raise TextError("sentence_starts: expected, for each document, numbers of tokens in it; one is not.")
 
 
 def _make_again(fields: dict[str, Any]) -> Tokens:
@@ -327,11 +353,15 @@ def whole_numbers(values: Any, name: str, advice: str) -> NDArray[np.int64]:
     array = as_array(values)
     if array is None or (array.size and array.dtype.kind not in "iu"):
         raise TextError(f"{name}: found {described(values, array)}, expected integers: {advice}.")
+    if array.dtype == np.uint64 and array.size and int(array.max()) >= MOST_IDS:
+        raise TextError(f"{name}: {array.max()} does not fit in int64; expected {advice}.")
     return np.ascontiguousarray(array, np.int64)
 
 
 def plain_array(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return ``values`` flat, contiguous and of this machine's byte order; booleans as uint8.
+    """Return ``values`` flat, contiguous and of this machine's byte order.
+
+    Booleans as uint8, floats of other than 32 and 64 bits as float32: what kernels know.
 
     Raises:
         TextError: Not one-dimensional, or neither numbers nor booleans.
@@ -343,6 +373,8 @@ def plain_array(values: NDArray[Any], name: str) -> NDArray[Any]:
         )
     if array.dtype.kind == "b":
         array = array.view(np.uint8)
+    if array.dtype.kind == "f" and array.dtype.itemsize not in _FLOAT_BYTES:
+        array = array.astype(np.float32)
     return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
 
 
@@ -378,11 +410,12 @@ def check_ids(ids: NDArray[Any], vocab_size: int | None, where: str = "tokens") 
     """
     if ids.size == 0:
         return
-    limit = np.iinfo(np.int64).max if vocab_size is None else vocab_size
+    limit = MOST_IDS if vocab_size is None else vocab_size
     if int(ids.max()) < limit and int(ids.min()) >= 0:
         return
     place = int(np.flatnonzero((ids >= limit) | (ids < 0))[0])
-    why = "negative" if ids[place] < 0 else f"outside the vocabulary of {vocab_size} ids"
+    outside = "beyond int64" if vocab_size is None else f"outside the vocabulary of {vocab_size} ids"
+    why = "negative" if ids[place] < 0 else outside
     raise TextError(
         f"{where}: id {int(ids[place])} at token {place} is {why}. Declare the vocabulary's "
         "true size (largest id + 1), or mend the tokenizer; ids are never wrapped."
@@ -413,11 +446,11 @@ def check_special(special: Special) -> None:
         value = getattr(special, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer))):
             raise TextError(f"{name}={value!r}: expected an integer.")
-    if special.vocab_size is not None and not 1 <= special.vocab_size <= _LARGEST:
+    if special.vocab_size is not None and not 1 <= special.vocab_size <= MOST_IDS:
         raise TextError(
-            f"vocab_size={special.vocab_size}: expected the number of ids, at least 1 and at most {_LARGEST}."
+            f"vocab_size={special.vocab_size}: expected the number of ids, at least 1 and at most {MOST_IDS}."
         )
-    size = special.vocab_size or _LARGEST
+    size = special.vocab_size or MOST_IDS
     for name in ("eos", "pad", "mask"):
         value = getattr(special, name)
         if value is not None and not 0 <= value < size:
@@ -433,6 +466,8 @@ def check_column_name(name: str, where: str = "tokens") -> None:
     Raises:
         TextError: It is; the message says what to give instead.
     """
+    if not isinstance(name, str):
+        raise TextError(f"{where}: a column is called {name!r}; expected a text.")
     if name in RESERVED:
         raise TextError(
             f"{where}: a column {name!r}, and headrace makes an array of that name itself. Leave it out, or "
@@ -445,6 +480,8 @@ def _check_column(name: str, shards: Values, values: Values) -> None:
     dtypes = {shard.dtype.name for shard in shards}
     if len(dtypes) > 1:
         raise TextError(f"column {name!r}: shards hold {sorted(dtypes)}; give it one dtype in all shards.")
+    if any(shard.dtype == np.uint64 and int(shard.max(initial=0)) >= MOST_IDS for shard in shards):
+        raise TextError(f"column {name!r}: a value does not fit in int64, which batches have.")
     sizes, wanted = [shard.size for shard in shards], [shard.size for shard in values]
     if sizes != wanted:
         raise TextError(

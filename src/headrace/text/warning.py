@@ -25,7 +25,7 @@ def warnings_of(settings: Settings, streams: Streams) -> Iterator[str]:
         yield (
             f"MLM with stride={settings.stride} below half the window of {settings.window}: tokens in the "
             "middle of a document are trained on several times as often as those at its ends. "
-            f"A stride of at least {settings.window // 2} evens it out."
+            f"A stride of at least {-(-settings.window // 2)} evens it out."
         )
     if _leaves_targets_out(settings) and _continues_documents(streams, cut_at(streams, (settings,), 0, 0)):
         yield (

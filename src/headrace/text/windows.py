@@ -20,7 +20,7 @@ from headrace.text.buckets import BucketedCut
 from headrace.text.cuts import Cut, ListedCut, StrideCut
 from headrace.text.cutting import cut_at
 from headrace.text.epoch import WindowEpoch
-from headrace.text.masking import Masking, mask_to_use
+from headrace.text.masking import Masking, masked_by
 from headrace.text.orders import OneLength, SeparateDocuments
 from headrace.text.planning import Plan, PlanRow
 from headrace.text.settings import (
@@ -144,7 +144,7 @@ class Windows:
         self.pad_id = pad_to_use(self.tokens, pad_id, eos)
         self.spans = None if spans is None else check_spans(spans, self.tokens, pack)
         if objective is not None:
-            mask_to_use(self.tokens, objective)
+            masked_by(self.tokens, objective)
         self._warn()
 
     @property
@@ -168,12 +168,18 @@ class Windows:
         """Hexadecimal digest of the tokens and of every argument that changes a window."""
         digest = xxhash.xxh3_128(self.tokens.fingerprint.encode())
         declared = [settings.parameters for settings in self.buckets]
-        digest.update(repr((declared, self.streams.eos, self.pad_id)).encode())
+        digest.update(repr((declared, self.streams.eos, self.pad_id, self._masked_by)).encode())
         if self.spans is not None:
             digest.update(self.spans.tobytes())
         for cut in self._cuts_of_nameless_functions():
             digest.update(cut.position.data)
         return digest.hexdigest()
+
+    @property
+    def _masked_by(self) -> tuple[int, int] | None:
+        """Mask token and number of ids, which may be declared anew for the same tokens."""
+        objective = self.settings.objective
+        return None if objective is None else masked_by(self.tokens, objective)
 
     def _cuts_of_nameless_functions(self) -> Iterator[ListedCut]:
         """Yield the windows that follow a function of which nothing but its windows is known."""
@@ -238,7 +244,7 @@ class Windows:
         if own is None:
             return Loader(self, **options)
         shuffle = options.pop("shuffle", "global")
-        if shuffle not in ("global", True):
+        if not (shuffle is True or (isinstance(shuffle, str) and shuffle == "global")):
             raise TextError(
                 f"shuffle={shuffle!r}: several window lengths and separate_documents bring their own "
                 "shuffle. Leave it out, or give shuffle='global'."
@@ -331,6 +337,7 @@ def check_spans(spans: ArrayLike, tokens: Tokens, pack: Pack) -> NDArray[np.int6
         TextError: Of another shape, outside their documents, or with packing.
     """
     array = whole_numbers(spans, "spans", "first and last token of the answer in each document")
+    array = array.reshape(-1, 2) if array.size == 0 else array
     if array.shape != (len(tokens), 2):
         raise TextError(
             f"spans: shape {array.shape}, expected ({len(tokens)}, 2): first and last token of the answer "
@@ -339,12 +346,13 @@ def check_spans(spans: ArrayLike, tokens: Tokens, pack: Pack) -> NDArray[np.int6
     if pack is not False:
         raise TextError(f"spans with pack={pack!r}: a packed row holds several documents. Use pack=False.")
     lengths = np.diff(tokens.offsets)
-    present = array[:, 0] >= 0
-    wrong = np.flatnonzero(present & ((array[:, 1] < array[:, 0]) | (array[:, 1] >= lengths)))
+    present = (array != -1).any(axis=1)
+    inside = (array[:, 0] >= 0) & (array[:, 1] >= array[:, 0]) & (array[:, 1] < lengths)
+    wrong = np.flatnonzero(present & ~inside)
     if wrong.size:
         number = int(wrong[0])
         raise TextError(
             f"spans: document {number} has {lengths[number]} tokens, its span is "
-            f"{array[number].tolist()}; both ends are token numbers in it, the last one included."
+            f"{array[number].tolist()}; both ends are token numbers in it, the last one included, or both -1."
         )
     return array
