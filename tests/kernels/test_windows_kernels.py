@@ -77,11 +77,13 @@ def test_dynamic_starts_are_where_the_sum_reaches_the_quantum(
 
 
 def test_edge_density_is_one_on_average() -> None:
-    density = np.empty(1000 + 1)
-    edge_density(np.array([1, 1000]), density)
+    density, part = np.empty(1000 + 1), np.empty(500)
+    edge_density(np.array([0, 0, 1, 1, 1001]), 0, density)
     assert density[0] == 2 / np.pi
     assert abs(density[1:].mean() - 1) < 0.03
     np.testing.assert_allclose(density[1:], density[:0:-1])
+    edge_density(np.array([0, 0, 1, 1, 1001]), 7, part)
+    np.testing.assert_array_equal(part, density[7:507])
 
 
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(0, 5))
@@ -99,10 +101,13 @@ def test_scans(ids: list[int], token: int) -> None:
 
 @given(documents, st.sampled_from([None, 7]))
 @settings(max_examples=60, deadline=None)
-def test_whole_documents_and_where_positions_lie(texts: list[list[int]], eos: int | None) -> None:
+def test_positions_and_the_documents_they_are_of(texts: list[list[int]], eos: int | None) -> None:
     streams = Streams(Tokens.from_documents(texts, vocab_size=8), eos, joined=True)
     full = [text if eos is None or text[-1:] == [eos] else [*text, eos] for text in texts]
-    assert streams.ids(0, len(texts)).tolist() == [token for text in full for token in text]
+    flat = [token for text in full for token in text]
+    for begin in range(len(flat) + 1):
+        for end in range(begin, len(flat) + 1):
+            assert streams.ids(begin, end).tolist() == flat[begin:end]
     offsets = np.cumsum([0, *map(len, full)]).tolist()
     assert streams.document_offsets.tolist() == offsets
     positions = np.arange(offsets[-1])

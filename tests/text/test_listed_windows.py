@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from headrace.errors import TextError
 from headrace.text import DynamicStride, Tokens, Windows
+from headrace.text.streams import Streams
 
 Everything = Callable[..., dict[str, Any]]
 
@@ -125,3 +128,105 @@ def test_dynamic_windows_skip_nothing_and_repeat_no_window(
 def test_a_density_must_be_a_number_for_each_token() -> None:
     with pytest.raises(TextError, match="one finite number of at least 0"):
         len(Windows([[1, 2, 3]], 2, DynamicStride(lambda ids: -np.ones(ids.size), mean=1)))
+
+
+def densities(documents: list[list[int]], kind: str) -> list[list[float]]:
+    """The definitions: the arcsine density of a place, -log2 of a token's share, a function's own."""
+    counts = Counter(token for document in documents for token in document)
+    total = sum(counts.values())
+
+    def at(document: list[int], place: int) -> float:
+        share = (place + 0.5) / len(document)
+        if kind == "edges":
+            return 1 / (math.pi * math.sqrt(share * (1 - share)))
+        return math.log2(total / counts[document[place]]) if kind == "surprisal" else float(document[place])
+
+    return [[at(document, place) for place in range(len(document))] for document in documents]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 5), max_size=40), min_size=1, max_size=4),
+    st.integers(1, 8),
+    st.sampled_from(["edges", "surprisal", "own"]),
+    st.sampled_from([False, "concat"]),
+    st.sampled_from([1, 3, 1 << 20]),
+    st.data(),
+)
+@settings(max_examples=150, deadline=None)
+def test_one_quantum_explains_every_start(
+    everything: Everything,
+    documents: list[list[int]],
+    window: int,
+    kind: str,
+    pack: Any,
+    block: int,
+    data: Any,
+) -> None:
+    least = data.draw(st.integers(1, window))
+    most = data.draw(st.integers(least, window))
+    density: Any = (lambda ids: ids.astype(float)) if kind == "own" else kind
+    stride = DynamicStride(density, (least + most) / 2, least, most)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headrace.text.dynamic._BLOCK_TOKENS", block)
+        windows = Windows(documents, window, stride, pack=pack, eos=False, outputs=("document", "start"))
+        batch = everything(windows)
+    places = np.cumsum([0, *map(len, documents)])[batch["document"]] + batch["start"]
+    values = np.concatenate([np.empty(0), *densities(documents, kind)])
+    above, at_most = -np.inf, np.inf
+    streams = [0] * len(batch["document"]) if pack else batch["document"].tolist()
+    for (a, b), (stream, following) in zip(pairwise(places.tolist()), pairwise(streams), strict=True):
+        if stream == following:
+            sums = np.cumsum(values[a:b])
+            if b - a > least:
+                above = max(above, sums[-2])
+            if b - a < most:
+                at_most = min(at_most, sums[-1])
+    assert above < at_most * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("density", ["edges", "surprisal"])
+@pytest.mark.parametrize("pack", [False, "concat"])
+def test_one_huge_document_is_never_read_whole(
+    everything: Everything, monkeypatch: pytest.MonkeyPatch, density: Any, pack: Any
+) -> None:
+    monkeypatch.setattr("headrace.text.dynamic._BLOCK_TOKENS", 1 << 12)
+    monkeypatch.setattr("headrace.text.dynamic._SAMPLE_TOKENS", 1 << 13)
+    monkeypatch.setattr("headrace.text.dynamic._PIECE_TOKENS", 1 << 9)
+    read: list[int] = []
+    ids_of = Streams.ids
+
+    def recorded(streams: Streams, begin: int, end: int) -> Any:
+        read.append(end - begin)
+        return ids_of(streams, begin, end)
+
+    monkeypatch.setattr(Streams, "ids", recorded)
+    ids = (np.arange(300_000) ** 2 % 251 % 90).astype(np.uint8)
+    tokens = Tokens.from_arrays(ids, [0, 299_000, 300_000])
+    stride = DynamicStride(density, mean=12.0, minimum=2)
+    batch = everything(Windows(tokens, 64, stride, pack=pack, eos=255, outputs=("document", "start")))
+    assert max(read, default=0) <= 1 << 12
+    strides = np.diff(batch["start"])[np.diff(batch["document"]) == 0]
+    assert 11.0 < strides.mean() < 13.0
+
+
+def test_a_function_sees_whole_documents_and_no_empty_one(everything: Everything) -> None:
+    seen: list[list[int]] = []
+
+    def density(ids: np.ndarray) -> np.ndarray:
+        seen.append(ids.tolist())
+        return np.ones(ids.size)
+
+    documents = [[], [1, 2, 3], [], [4], [], []]
+    for block in (1, 2, 1 << 20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("headrace.text.dynamic._BLOCK_TOKENS", block)
+            seen.clear()
+            len(Windows(documents, 2, DynamicStride(density, mean=1)))
+            assert {tuple(ids) for ids in seen} == {(1, 2, 3), (4,)}
+
+
+@pytest.mark.parametrize("wrong", [-100, -(1 << 40), 1 << 26, (1 << 62)])
+def test_ids_that_cannot_be_counted_are_refused(wrong: int) -> None:
+    tokens = Tokens.from_arrays(np.array([1, wrong, 2]), [0, 3])
+    with pytest.raises(TextError, match=r"counts how often each id comes, and ids run from"):
+        len(Windows(tokens, 2, DynamicStride("surprisal", mean=1)))

@@ -218,7 +218,7 @@ def test_any_flipped_byte_of_a_plan_is_found_or_without_effect(
 def write_plan(path: Path, offsets: list[int], columns: dict[str, np.ndarray]) -> None:
     from headrace.text.plans import RunPlan, _write
 
-    assert _write(path, RunPlan(np.array(offsets, np.int64), columns))
+    assert _write(path, "any", RunPlan(np.array(offsets, np.int64), columns))
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,14 @@ def write_plan(path: Path, offsets: list[int], columns: dict[str, np.ndarray]) -
     ],
 )
 def test_a_strangers_plan_cannot_lead_outside(
-    store: Path, everything: Everything, position: list[int], size: list[int], offsets: list[int]
+    store: Path,
+    everything: Everything,
+    monkeypatch: pytest.MonkeyPatch,
+    position: list[int],
+    size: list[int],
+    offsets: list[int],
 ) -> None:
+    monkeypatch.setattr("headrace.text.plans._checksum", lambda key, plan: "right, whatever it is")
     right = everything(Windows(store, 32, pack="best_fit", outputs=NAMES))
     (path,) = plans(store)
     columns = {"position": np.array(position, np.int64), "size": np.array(size, np.int32)}
@@ -248,6 +254,22 @@ def test_a_strangers_plan_cannot_lead_outside(
     else:
         pa.ipc.new_file(path, pa.schema([])).close()
     same(everything(Windows(store, 32, pack="best_fit", outputs=NAMES)), right)
+
+
+def test_a_plan_that_was_renamed_is_no_other_plan(store: Path, everything: Everything) -> None:
+    def rows(**how: Any) -> dict[str, Any]:
+        return everything(
+            Windows(store, align="sentence", outputs=NAMES, **{"window": 32, "stride": 20, **how})
+        )
+
+    rows()
+    (other,) = plans(store)
+    for how in ({"stride": 21}, {"window": 40}, {"tail": "drop"}):
+        right = rows(**how)
+        (path,) = set(plans(store)) - {other}
+        path.write_bytes(other.read_bytes())
+        same(rows(**how), right)
+        path.unlink()
 
 
 def test_appending_makes_other_plans_and_takes_the_old_ones_away(store: Path) -> None:

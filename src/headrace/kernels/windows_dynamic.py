@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.kernels.compile import kernel
+from headrace.kernels.windows_layout import last_at_most
 
 
 @kernel
@@ -52,19 +53,23 @@ def dynamic_starts(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def edge_density(lengths, density):  # type: ignore[no-untyped-def]
+def edge_density(document_offsets, first, density):  # type: ignore[no-untyped-def]
     """Fill the arcsine density of documents: high at both ends, 1 on average.
 
     Args:
-        lengths: int64 [K], tokens of each document.
+        document_offsets: int64 [D+1], where each document begins.
+        first: The first position.
         density: float64 [T], filled: 1 / (pi sqrt(u (1 - u))) with u = (place + 1/2) / L.
     """
-    t = 0
-    for k in range(lengths.size):
-        for place in range(lengths[k]):
-            u = (place + 0.5) / lengths[k]
-            density[t] = 1.0 / (np.pi * np.sqrt(u * (1.0 - u)))
-            t += 1
+    d = last_at_most(document_offsets, first)
+    place = first - document_offsets[d]
+    for i in range(density.size):
+        while place == document_offsets[d + 1] - document_offsets[d]:
+            d += 1
+            place = 0
+        u = (place + 0.5) / (document_offsets[d + 1] - document_offsets[d])
+        density[i] = 1.0 / (np.pi * np.sqrt(u * (1.0 - u)))
+        place += 1
 
 
 @kernel

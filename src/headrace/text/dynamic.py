@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,13 @@ from headrace.text.streams import Streams
 from headrace.text.tokens import as_array, described
 
 Floats = NDArray[np.float64]
-DensityOf = Callable[[Integers, Integers], Floats]
-"""From the ids of some documents, one after the other, and their lengths to a density, one value a token."""
 
 _BLOCK_TOKENS = 1 << 20
 _SAMPLE_TOKENS = 1 << 21
+_PIECE_TOKENS = 1 << 14
+_PIECE_WINDOWS = 8
 _HALVINGS = 60
-_TO_COUNT = np.empty(0, np.int64)
+_MOST_COUNTED = 1 << 26
 
 
 class _Limits(NamedTuple):
@@ -56,9 +57,9 @@ def dynamic_cut(streams: Streams, settings: Settings) -> ListedCut:
 
 def _list_dynamic(streams: Streams, settings: Settings, stride: DynamicStride) -> ListedCut:
     limits = _Limits(settings.window, stride.minimum, stride.maximum or settings.window)
-    density_of = _density_of(stride, streams)
-    quantum = _quantum(streams, density_of, stride.mean, limits)
-    starts, counts = _starts(streams, density_of, quantum, limits)
+    density = _density_of(stride, streams)
+    quantum = _quantum(streams, density, stride.mean, limits)
+    starts, counts = _starts(streams, density, quantum, limits)
     return ListedCut.from_starts(
         streams,
         starts,
@@ -70,17 +71,15 @@ def _list_dynamic(streams: Streams, settings: Settings, stride: DynamicStride) -
     )
 
 
-def _starts(
-    streams: Streams, density_of: DensityOf, quantum: float, limits: _Limits
-) -> tuple[Integers, Integers]:
+def _starts(streams: Streams, density: Density, quantum: float, limits: _Limits) -> tuple[Integers, Integers]:
     """Return all starts (int64 [N]) and how many each stream has (int64 [K])."""
     lengths = np.diff(streams.offsets)
     counts, state = np.zeros(lengths.size, np.int64), np.zeros(4)
     found = [np.empty(0, np.int64)]
-    for ids, document_lengths in _blocks(streams):
-        starts = np.empty(ids.size, np.int64)
-        density = density_of(ids, document_lengths)
-        count = dynamic_starts(lengths, density, *_in_kernel_order(limits, quantum), state, starts, counts)
+    for begin, end in _blocks(streams, density.of_whole_documents):
+        starts = np.empty(end - begin, np.int64)
+        values = density.at(begin, end)
+        count = dynamic_starts(lengths, values, *_in_kernel_order(limits, quantum), state, starts, counts)
         found.append(starts[:count].copy())
     return np.concatenate(found), counts
 
@@ -89,15 +88,16 @@ def _in_kernel_order(limits: _Limits, quantum: float) -> tuple[int, float, int, 
     return limits.window, quantum, limits.minimum, limits.maximum
 
 
-def _quantum(streams: Streams, density_of: DensityOf, mean: float, limits: _Limits) -> float:
+def _quantum(streams: Streams, density: Density, mean: float, limits: _Limits) -> float:
     """Return the quantum with which the mean stride over a sample of the tokens is nearest to ``mean``."""
-    ids, document_lengths = _sample(streams)
-    density = density_of(ids, document_lengths)
-    lengths = np.array([ids.size]) if streams.joined else document_lengths
-    low, high = 0.0, float(density.sum()) + 1.0
+    begins, ends = _sample(streams, None if density.of_whole_documents else limits.window)
+    parts = [density.at(begin, end) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+    values = np.concatenate([np.empty(0), *parts])
+    lengths = np.array([values.size]) if streams.joined else ends - begins
+    low, high = 0.0, float(values.sum()) + 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _mean_stride(lengths, density, middle, limits) < mean else (low, middle)
+        low, high = (middle, high) if _mean_stride(lengths, values, middle, limits) < mean else (low, middle)
     return high
 
 
@@ -111,57 +111,117 @@ def _mean_stride(lengths: Integers, density: Floats, quantum: float, limits: _Li
     return float(starts[:count][ends].sum()) / strides if strides else np.inf
 
 
-def _sample(streams: Streams) -> tuple[Integers, Integers]:
-    """Return the ids and lengths of documents that lie evenly over the whole: about 2 million tokens."""
-    every = max(1, streams.num_positions // _SAMPLE_TOKENS)
-    chosen = range(0, len(streams.tokens), every)
-    parts = [streams.ids(document, document + 1) for document in chosen]
-    joined = np.concatenate([_TO_COUNT, *parts])
-    return joined, np.array([part.size for part in parts], np.int64)
+def _sample(streams: Streams, window: int | None) -> tuple[Integers, Integers]:
+    """Return where parts begin and end that lie evenly over the whole: about 2 million tokens.
 
-
-def _blocks(streams: Streams) -> Iterator[tuple[Integers, Integers]]:
-    """Yield the ids and lengths of runs of whole documents, about a million tokens at a time."""
+    Args:
+        streams: What is cut.
+        window: A part is a document, or a piece of a long one that holds many windows of this length;
+            None: documents are not cut.
+    """
     offsets = streams.document_offsets
-    begin = 0
-    while begin < offsets.size - 1:
-        end = int(np.searchsorted(offsets, offsets[begin] + _BLOCK_TOKENS))
-        end = min(max(end, begin + 1), offsets.size - 1)
-        yield streams.ids(begin, end), np.diff(offsets[begin : end + 1])
+    lengths = np.diff(offsets)
+    every = max(1, streams.num_positions // _SAMPLE_TOKENS)
+    longest = int(lengths.max(initial=1))
+    piece = longest if window is None or every == 1 else max(_PIECE_TOKENS, _PIECE_WINDOWS * window)
+    before = np.concatenate([[0], np.cumsum(np.maximum(1, -(-lengths // max(1, piece))))])
+    parts = np.arange(min(every, int(before[-1])) // 2, before[-1], every)
+    document = np.searchsorted(before, parts, side="right") - 1
+    begins = offsets[document] + (parts - before[document]) * piece
+    return begins, np.minimum(begins + piece, offsets[document + 1])
+
+
+def _blocks(streams: Streams, of_whole_documents: bool) -> Iterator[tuple[int, int]]:
+    """Yield where runs of about a million positions begin and end."""
+    offsets, begin = streams.document_offsets, 0
+    while begin < streams.num_positions:
+        end = min(begin + _BLOCK_TOKENS, streams.num_positions)
+        if of_whole_documents:
+            end = int(offsets[np.searchsorted(offsets, end)])
+        yield begin, end
         begin = end
 
 
-def _density_of(stride: DynamicStride, streams: Streams) -> DensityOf:
+class Density(Protocol):
+    """A density of the positions of streams."""
+
+    @property
+    def of_whole_documents(self) -> bool:
+        """Whether it is asked for whole documents alone."""
+        ...
+
+    def at(self, begin: int, end: int) -> Floats:
+        """Return float64 [end - begin], the density at these positions."""
+        ...
+
+
+def _density_of(stride: DynamicStride, streams: Streams) -> Density:
     if stride.density == "edges":
-        return _edges
+        return _Edges(streams)
     if stride.density == "surprisal":
-        return _surprisal(streams)
-    density = stride.density
-    assert callable(density)
-    return lambda ids, lengths: _called(density, ids, lengths)
+        return _Surprisal(streams, _bits(streams))
+    assert callable(stride.density)
+    return _Called(streams, stride.density)
 
 
-def _edges(ids: Integers, lengths: Integers) -> Floats:
-    density = np.empty(ids.size)
-    edge_density(lengths, density)
-    return density
+@dataclass(frozen=True)
+class _Edges:
+    """High at both ends of documents; known from lengths alone."""
+
+    streams: Streams
+    of_whole_documents: bool = False
+
+    def at(self, begin: int, end: int) -> Floats:
+        density = np.empty(end - begin)
+        edge_density(self.streams.document_offsets, begin, density)
+        return density
 
 
-def _surprisal(streams: Streams) -> DensityOf:
-    """Return -log2 of each token's share of all tokens, counted over the whole store."""
+@dataclass(frozen=True)
+class _Surprisal:
+    """-log2 of each token's share of all tokens."""
+
+    streams: Streams
+    bits: Floats
+    """float64 [V], of each id."""
+    of_whole_documents: bool = False
+
+    def at(self, begin: int, end: int) -> Floats:
+        density: Floats = self.bits[self.streams.ids(begin, end)]
+        return density
+
+
+def _bits(streams: Streams) -> Floats:
+    """Return -log2 of each id's share of all tokens, counted over the whole store."""
     counts = np.zeros(1, np.int64)
-    for ids, _ in _blocks(streams):
-        missing = int(ids.max(initial=0)) + 1 - counts.size
-        counts = np.pad(counts, (0, max(0, missing)))
+    for begin, end in _blocks(streams, of_whole_documents=False):
+        ids = streams.ids(begin, end)
+        smallest, largest = int(ids.min(initial=0)), int(ids.max(initial=0))
+        if smallest < 0 or largest >= _MOST_COUNTED:
+            raise TextError(
+                f"DynamicStride('surprisal') counts how often each id comes, and ids run from {smallest} to "
+                f"{largest}; expected [0, {_MOST_COUNTED}). Mend the tokens, or give a function as density."
+            )
+        counts = np.pad(counts, (0, max(0, largest + 1 - counts.size)))
         count_ids(ids, counts)
-    bits = np.log2(max(1, int(counts.sum()))) - np.log2(np.maximum(counts, 1))
-    return lambda ids, lengths: bits[ids]
+    bits: Floats = np.log2(max(1, int(counts.sum()))) - np.log2(np.maximum(counts, 1))
+    return bits
 
 
-def _called(density: Callable[[Integers], Floats], ids: Integers, lengths: Integers) -> Floats:
-    ends = np.cumsum(lengths)
-    parts = [_checked(density, ids[end - length : end]) for length, end in zip(lengths, ends, strict=True)]
-    return np.concatenate([np.empty(0), *parts])
+@dataclass(frozen=True)
+class _Called:
+    """A function of the user's own, which sees whole documents."""
+
+    streams: Streams
+    function: Callable[[Integers], Floats]
+    of_whole_documents: bool = True
+
+    def at(self, begin: int, end: int) -> Floats:
+        offsets = self.streams.document_offsets
+        first, last = np.searchsorted(offsets, [begin, end])
+        cuts = offsets[first + 1 : last] - begin
+        documents = np.split(self.streams.ids(begin, end), cuts)
+        return np.concatenate([np.empty(0), *(_checked(self.function, ids) for ids in documents if ids.size)])
 
 
 def _checked(density: Callable[[Integers], Floats], ids: Integers) -> Floats:

@@ -3,9 +3,9 @@
     store/plans/best_fit-1f0c....arrow      pieces of each packed row
     store/plans/aligned-77ab....arrow       windows of each stream
 
-A plan's name holds the digest of what it depends on, and its schema a checksum. One that is missing,
-damaged, or does not lie inside the tokens is made again. Where the folder cannot be written, and for
-tokens that are in no store, a plan stays in memory.
+A plan's name holds the digest of what it depends on, and its schema a checksum of that and of its runs.
+One that is missing, damaged, of another name, or does not lie inside the tokens is made again. Where the
+folder cannot be written, and for tokens that are in no store, a plan stays in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOLDER = "plans"
 """Below a store's folder."""
 _RUNS = "runs"
 _CHECKSUM = b"headrace.xxh3"
-_VERSION = 2
+_VERSION = 3
 """Raised when the same declaration is cut otherwise than before."""
 
 
@@ -63,12 +63,12 @@ def kept_plan(
     tokens = streams.tokens
     if tokens.folder is None:
         return make()
-    key = repr((_VERSION, tokens.fingerprint, streams.eos, streams.joined, declared))
+    key = repr((_VERSION, kind, tokens.fingerprint, streams.eos, streams.joined, declared))
     path = tokens.folder / FOLDER / f"{kind}-{xxhash.xxh3_128_hexdigest(key.encode())}.arrow"
-    if (kept := _read(path, streams, fits)) is not None:
+    if (kept := _read(path, key, streams, fits)) is not None:
         return kept
     made = make()
-    return (_read(path, streams, fits) if _write(path, made) else None) or made
+    return (_read(path, key, streams, fits) if _write(path, key, made) else None) or made
 
 
 def remove_plans(folder: Path) -> None:
@@ -76,15 +76,15 @@ def remove_plans(folder: Path) -> None:
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 
-def _read(path: Path, streams: Streams, fits: Callable[[RunPlan], bool]) -> RunPlan | None:
-    """Map a plan; None where there is none that can be trusted."""
+def _read(path: Path, key: str, streams: Streams, fits: Callable[[RunPlan], bool]) -> RunPlan | None:
+    """Map the plan of a key; None where there is none that can be trusted."""
     if not path.exists():
         return None
     try:
         batch = open_shard(path)
         plan = _plan_of(batch)
         told = (batch.schema.metadata or {}).get(_CHECKSUM, b"").decode()
-        return plan if told == _checksum(plan) and _lies_inside(plan, streams) and fits(plan) else None
+        return plan if told == _checksum(key, plan) and _lies_inside(plan, streams) and fits(plan) else None
     except (StoreError, KeyError, AttributeError, TypeError, ValueError):
         return None
 
@@ -100,8 +100,9 @@ def _plan_of(batch: pa.RecordBatch) -> RunPlan:
     return plan
 
 
-def _checksum(plan: RunPlan) -> str:
-    digest = xxhash.xxh3_64()
+def _checksum(key: str, plan: RunPlan) -> str:
+    """Return a digest of a plan and of what it depends on: a file that was renamed is no other plan."""
+    digest = xxhash.xxh3_64(key.encode())
     for name, array in (("offsets", plan.offsets), *sorted(plan.columns.items())):
         digest.update(f"{name} {array.dtype.str} {array.size};".encode())
         digest.update(array.view(np.uint8).data)
@@ -114,14 +115,14 @@ def _lies_inside(plan: RunPlan, streams: Streams) -> bool:
     return bool(runs_lie_inside(plan.offsets, position, size, streams.num_positions))
 
 
-def _write(path: Path, plan: RunPlan) -> bool:
+def _write(path: Path, key: str, plan: RunPlan) -> bool:
     """Write a plan; return whether the folder could be written."""
     names, arrays = zip(*plan.columns.items(), strict=True)
     runs = pa.StructArray.from_arrays([pa.array(array) for array in arrays], names)
     rows = pa.LargeListArray.from_arrays(pa.array(plan.offsets), runs)
     batch = pa.RecordBatch.from_arrays([rows], [_RUNS])
     try:
-        write_shard(path, batch.replace_schema_metadata({_CHECKSUM: _checksum(plan).encode()}))
+        write_shard(path, batch.replace_schema_metadata({_CHECKSUM: _checksum(key, plan).encode()}))
     except OSError:
         return False
     return True

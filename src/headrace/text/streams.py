@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.errors import TextError
-from headrace.kernels.windows_ends import copy_documents, ends_with
+from headrace.kernels.windows_ends import copy_positions, ends_with
 from headrace.kernels.windows_fill import locate_documents
 from headrace.kernels.windows_segments import FIELDS, list_segments
 from headrace.text.runs import Runs
@@ -74,20 +74,11 @@ class Streams:
         return self.num_positions - self.tokens.num_tokens
 
     def ids(self, begin: int, end: int) -> NDArray[np.int64]:
-        """Return the ids of the documents ``begin`` to ``end - 1``, joined, end tokens included."""
-        tokens, offsets = self.tokens, self.document_offsets
-        joined = np.empty(int(offsets[end] - offsets[begin]), np.int64)
-        copy_documents(
-            begin,
-            tokens.offsets,
-            offsets,
-            tokens.shard_tokens,
-            tokens.addresses,
-            tokens.like,
-            0 if self.eos is None else self.eos,
-            joined,
-        )
-        return joined
+        """Return the ids at the positions ``begin`` to ``end - 1``, added end tokens included."""
+        found = np.empty(end - begin, np.int64)
+        eos = 0 if self.eos is None else self.eos
+        copy_positions(begin, *self.places, self.tokens.addresses, self.tokens.like, eos, found)
+        return found
 
     def segments(self, runs: Runs) -> NDArray[np.int64]:
         """Return int64 [5, N]: the parts of documents that rows hold; see ``list_segments``."""
