@@ -24,6 +24,8 @@ _SAMPLE_TOKENS = 1 << 21
 _PIECE_TOKENS = 1 << 14
 _PIECE_WINDOWS = 8
 _HALVINGS = 60
+_TOLERANCE = 0.005
+"""A mean stride that is further from the wanted one is corrected by one more walk."""
 _MOST_COUNTED = 1 << 26
 
 
@@ -60,6 +62,9 @@ def _list_dynamic(streams: Streams, settings: Settings, stride: DynamicStride) -
     density = _density_of(stride, streams)
     quantum = _quantum(streams, density, stride.mean, limits)
     starts, counts = _starts(streams, density, quantum, limits)
+    found = _mean(starts, counts)
+    if _is_sampled(streams) and _TOLERANCE < abs(found / stride.mean - 1) < np.inf:
+        starts, counts = _starts(streams, density, quantum * stride.mean / found, limits)
     return ListedCut.from_starts(
         streams,
         starts,
@@ -102,13 +107,23 @@ def _quantum(streams: Streams, density: Density, mean: float, limits: _Limits) -
 
 
 def _mean_stride(lengths: Integers, density: Floats, quantum: float, limits: _Limits) -> float:
-    """Return the mean number of tokens from one start to the next; infinite where no stream has two."""
+    """Return the mean number of tokens from one start to the next over a sample."""
     counts = np.zeros(lengths.size, np.int64)
     starts = np.empty(density.size, np.int64)
     count = dynamic_starts(lengths, density, *_in_kernel_order(limits, quantum), np.zeros(4), starts, counts)
+    return _mean(starts[:count], counts)
+
+
+def _mean(starts: Integers, counts: Integers) -> float:
+    """Return the mean stride of starts (int64 [N]), ``counts`` a stream; infinite where none has two."""
     ends = np.cumsum(counts)[counts > 0] - 1
-    strides = count - ends.size
-    return float(starts[:count][ends].sum()) / strides if strides else np.inf
+    strides = starts.size - ends.size
+    return float(starts[ends].sum()) / strides if strides else np.inf
+
+
+def _is_sampled(streams: Streams) -> bool:
+    """Whether there are more tokens than are looked at for the quantum."""
+    return streams.num_positions >= 2 * _SAMPLE_TOKENS
 
 
 def _sample(streams: Streams, window: int | None) -> tuple[Integers, Integers]:
@@ -121,7 +136,7 @@ def _sample(streams: Streams, window: int | None) -> tuple[Integers, Integers]:
     """
     offsets = streams.document_offsets
     lengths = np.diff(offsets)
-    every = max(1, streams.num_positions // _SAMPLE_TOKENS)
+    every = streams.num_positions // _SAMPLE_TOKENS if _is_sampled(streams) else 1
     longest = int(lengths.max(initial=1))
     piece = longest if window is None or every == 1 else max(_PIECE_TOKENS, _PIECE_WINDOWS * window)
     before = np.concatenate([[0], np.cumsum(np.maximum(1, -(-lengths // max(1, piece))))])
