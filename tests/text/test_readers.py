@@ -138,6 +138,12 @@ def test_parquet_lists_of_any_kind_and_booleans(tmp_path: Path) -> None:
     assert documents(tokens) == [[1, 2], [3, 4]]
     assert tokens.columns["label_mask"][0].tolist() == [0, 1, 1, 1]
     assert documents(from_parquet(tmp_path / "nothing.parquet")) == [[], []]
+    twice = pa.Table.from_arrays([pa.array([[1]]), pa.array([[2]])], names=["input_ids", "input_ids"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    with pytest.raises(TextError, match="two columns 'input_ids'"):
+        from_parquet(tmp_path / "twice.parquet")
+    with pytest.raises(SourceError, match=r"^files: there is no file"):
+        from_parquet(tmp_path / "none.parquet")
     with pytest.raises(TextError, match="column=3: expected the name"):
         from_parquet(tmp_path / "fixed.parquet", 3)  # type: ignore[arg-type]
 

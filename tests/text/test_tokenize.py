@@ -302,6 +302,12 @@ def test_hugging_face_datasets_are_documents(tmp_path: Path) -> None:
         (7, "int holds no documents", TextError),
         ({"text": ["a"]}, "dict holds text by name", TextError),
         ({}, "dict holds nothing by name", TextError),
+        (b"abc", "docs: bytes is no text", TextError),
+        (bytearray(b"abc"), "docs: bytearray is no text", TextError),
+        (pa.array(["a", None]), "document 1: found no text", TextError),
+        (pa.table({"text": ["a", None]}), "row 1: found no text", TextError),
+        (pa.table({"txt": ["a"]}), "row 0: a row has no field 'text'", TextError),
+        ("", "docs: there is no file ''", SourceError),
         ("nothing/*.txt", "nothing", SourceError),
     ],
 )
@@ -322,6 +328,36 @@ def test_files_that_are_no_text_are_refused_with_their_place(tmp_path: Path) -> 
         tokenize(tmp_path / "bad.jsonl", letters, tmp_path / "store")
     with pytest.raises(SourceError, match="breaks off"):
         tokenize(tmp_path / "cut.txt.gz", letters, tmp_path / "store")
+    (tmp_path / "deep.jsonl").write_text('{"text": "a"}\n{"text": ' + "[" * 100_000 + "}\n")
+    with pytest.raises(SourceError, match=r"deep\.jsonl:2: not a line of JSON"):
+        tokenize(tmp_path / "deep.jsonl", letters, tmp_path / "store")
+
+
+def test_arrow_columns_tables_and_batches_are_documents(tmp_path: Path) -> None:
+    table = pa.table({"text": ["a", "bc"], "site": ["x", "y"]})
+    for number, docs in enumerate((table, table.to_batches()[0], table["text"], table["text"].chunk(0))):
+        assert tokenize(docs, letters, tmp_path / str(number))["input_ids"] == [[97], [98, 99]]
+    splits = tokenize(table, letters, tmp_path / "store", {"valid": 1.0}, split_by="site")
+    assert len(splits["valid"]) == 2
+
+
+def test_a_list_of_file_names_is_warned_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("content")
+    with pytest.warns(UserWarning, match="'a.txt', and there is a file of that name"):
+        tokenize(["a.txt"], letters, "names")
+    assert tokenize([Path("a.txt")], letters, "content")["input_ids"] == [list(b"content")]
+    assert len(tokenize(["b.txt", "a.txt", "a\0", "x" * 9000], letters, "texts")) == 4
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 5, 1000])
+def test_lines_that_lie_in_many_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
+    content = "".join(json.dumps({"text": "ab" * n}) + "\n" * (1 + n % 3) for n in range(9)).encode()
+    (tmp_path / "d.jsonl").write_bytes(content)
+    cut = [content[n : n + pieces] for n in range(0, len(content), pieces)]
+    monkeypatch.setattr("headrace.text.documents.decompressed", lambda file: iter(cut))
+    found = tokenize(tmp_path / "d.jsonl", letters, tmp_path / "store")
+    assert found["input_ids"] == [list(b"ab" * n) for n in range(9)]
 
 
 def many() -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +21,7 @@ _JSON_LINES = (".jsonl", ".ndjson", ".json")
 _PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 _NO_FIELDS: Mapping[str, Any] = {}
 _ROWS_AT_ONCE = 1024
+_LONGEST_NAME = 4096
 
 
 class Document(NamedTuple):
@@ -38,15 +41,18 @@ def read_documents(docs: Any) -> Iterator[Document]:
     Args:
         docs: A path, a glob or an fsspec URL, or several; a file of JSON lines or Parquet gives a document
             a row, from its field ``text``; any other file is one document; plain, gzip, zstd,
-            bzip2 or xz. Or a ``Dataset`` (of headrace or Hugging Face) with a column ``text``. Or any
-            iterable of texts, or of mappings that have a ``text``.
+            bzip2 or xz. Several are given as ``Path``. Or a ``Dataset`` (of headrace or Hugging Face) or an
+            Arrow table with a column ``text``. Or any iterable of texts, or of mappings that have a ``text``.
 
     Raises:
         SourceError: A file is missing, damaged, or not UTF-8.
         TextError: There is no text where one should be.
     """
     if isinstance(docs, (str, Path)):
-        yield from _from_files(find_files(str(docs)))
+        yield from _from_files(files_of(str(docs), "docs"))
+        return
+    if isinstance(docs, (pa.Table, pa.RecordBatch)):
+        yield from _from_rows(docs.to_reader(_ROWS_AT_ONCE) if isinstance(docs, pa.Table) else [docs], "row")
         return
     if not isinstance(docs, Iterable):
         raise TextError(
@@ -55,16 +61,47 @@ def read_documents(docs: Any) -> Iterator[Document]:
     _check_not_of_names(docs)
     for number, item in enumerate(docs):
         if isinstance(item, str):
+            if number == 0:
+                _warn_of_a_name(item)
             yield Document(item, _NO_FIELDS, f"document {number}")
         elif isinstance(item, Path):
-            yield from _from_files(find_files(str(item)))
+            yield from _from_files(files_of(str(item), "docs"))
         else:
             yield _from_item(item, f"document {number}")
 
 
+def files_of(patterns: str | Iterable[str], name: str) -> list[SourceFile]:
+    """Return the files that paths, globs and URLs mean.
+
+    Args:
+        patterns: One or several.
+        name: What the user calls them, for messages.
+
+    Raises:
+        SourceError: There is no such file.
+    """
+    try:
+        return find_files(patterns)
+    except SourceError as error:
+        raise SourceError(str(error).replace("source.files", name)) from None
+
+
+def _warn_of_a_name(text: str) -> None:
+    """Warn of a list of file names, which would be taken for texts."""
+    if len(text) <= _LONGEST_NAME and "\n" not in text and os.path.isfile(text):
+        warnings.warn(
+            f"document 0 is the text {text!r}, and there is a file of that name. A list of texts is taken as "
+            "it is; for the content of files give them as Path.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
 def _check_not_of_names(docs: Any) -> None:
-    """Refuse what gives names where texts are expected: splits by name, a data frame."""
+    """Refuse what gives names or numbers where texts are expected: splits by name, a data frame, bytes."""
     kind = type(docs).__name__
+    if isinstance(docs, (bytes, bytearray, memoryview)):
+        raise TextError(f"docs: {kind} is no text. Decode it, and give it in a list.")
     if isinstance(docs, Mapping):
         names = ", ".join(map(str, docs))
         raise TextError(
@@ -75,8 +112,10 @@ def _check_not_of_names(docs: Any) -> None:
 
 
 def _from_item(item: Any, where: str) -> Document:
+    if isinstance(item, pa.Scalar):
+        item = item.as_py()
     if not isinstance(item, Mapping):
-        return Document(_checked(item, where), {}, where)
+        return Document(_checked(item, where), _NO_FIELDS, where)
     if TEXT not in item:
         raise TextError(
             f"{where}: a row has no field '{TEXT}', it has {sorted(map(str, item))}. "
@@ -100,7 +139,7 @@ def _from_files(files: Iterable[SourceFile]) -> Iterator[Document]:
         elif suffix in _JSON_LINES:
             yield from _from_json_lines(file)
         else:
-            yield Document(_decoded(_content(file), file.name), {}, file.name)
+            yield Document(_decoded(_content(file), file.name), _NO_FIELDS, file.name)
 
 
 def _suffix(path: str) -> str:
@@ -133,7 +172,7 @@ def _from_json_lines(file: SourceFile) -> Iterator[Document]:
             continue
         try:
             row = json.loads(_decoded(line, where))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if isinstance(error, SourceError):
                 raise
             raise SourceError(f"{where}: not a line of JSON ({error}).") from None
@@ -146,23 +185,32 @@ def _from_json_lines(file: SourceFile) -> Iterator[Document]:
 
 def _lines(file: SourceFile) -> Iterator[bytes]:
     """Yield lines without their ends, keeping no more than one in memory."""
-    rest = b""
+    begun: list[bytes] = []
     try:
         for piece in decompressed(file):
-            *whole, rest = (rest + piece).split(b"\n")
-            yield from whole
+            first, *more = piece.split(b"\n")
+            begun.append(first)
+            if more:
+                yield b"".join(begun)
+                yield from more[:-1]
+                begun = more[-1:]
     except CutOff as error:
         raise SourceError(f"{file.name}: {error}. Restore the file, or leave it out.") from None
-    yield rest
+    yield b"".join(begun)
 
 
 def _from_parquet(file: SourceFile) -> Iterator[Document]:
     try:
         with file.open() as stored:
-            number = 0
-            for batch in pq.ParquetFile(stored).iter_batches(batch_size=_ROWS_AT_ONCE):
-                for row in batch.to_pylist():
-                    yield _from_item(row, f"{file.name}, row {number}")
-                    number += 1
+            batches = pq.ParquetFile(stored).iter_batches(batch_size=_ROWS_AT_ONCE)
+            yield from _from_rows(batches, f"{file.name}, row")
     except pa.ArrowException as error:
         raise SourceError(f"{file.name}: not a readable Parquet file ({error}).") from None
+
+
+def _from_rows(batches: Iterable[pa.RecordBatch], where: str) -> Iterator[Document]:
+    number = 0
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield _from_item(row, f"{where} {number}")
+            number += 1

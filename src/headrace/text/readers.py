@@ -16,7 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 from headrace.errors import SourceError, TextError, did_you_mean
 from headrace.kernels.windows_scan import count_id, ends_after, largest_id
 from headrace.loading.dtypes import dtype_name
-from headrace.sources.files import find_files
+from headrace.sources.files import SourceFile
+from headrace.text.documents import files_of
 from headrace.text.settings import as_path
 from headrace.text.store import IDS, plain_lists, tokens_of_batches
 from headrace.text.tokens import Special, Tokens, check_ids, check_special, dtype_for
@@ -172,18 +173,19 @@ def from_parquet(
     if not isinstance(several, Iterable) or not all(isinstance(file, (str, Path)) for file in several):
         raise TextError(f"files={files!r}: expected a path, a glob or an fsspec URL, or a list of them.")
     patterns = [str(file) for file in several]
-    batches = [_parquet_batch(file.path, column, vocab_size) for file in find_files(patterns)]
+    batches = [_parquet_batch(file, column, vocab_size) for file in files_of(patterns, "files")]
     tokens = tokens_of_batches(_narrowed(batches, vocab_size))
     return tokens.with_special(eos=eos, pad=pad, vocab_size=vocab_size)
 
 
-def _parquet_batch(path: str, column: str, vocab_size: int | None) -> pa.RecordBatch:
+def _parquet_batch(file: SourceFile, column: str, vocab_size: int | None) -> pa.RecordBatch:
     try:
-        table = pq.read_table(path)
+        with file.open() as stored:
+            table = pq.ParquetFile(stored).read()
     except (OSError, pa.ArrowException) as error:
-        raise SourceError(f"{path}: not a readable Parquet file ({error}).") from None
-    batch = _one_batch(_renamed(table, column, path))
-    check_ids(tokens_of_batches([batch]).values[0], vocab_size, path)
+        raise SourceError(f"{file.name}: not a readable Parquet file ({error}).") from None
+    batch = _one_batch(_renamed(table, column, file.name))
+    check_ids(tokens_of_batches([batch]).values[0], vocab_size, file.name)
     return batch
 
 
@@ -194,6 +196,9 @@ def _renamed(table: pa.Table, column: str, path: str) -> pa.Table:
             f"{path}: there is no column '{column}', only {table.column_names}."
             + did_you_mean(column, table.column_names)
         )
+    twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
+    if twice is not None:
+        raise TextError(f"{path}: there are two columns '{twice}'; leave one out.")
     kept = [name for name in table.column_names if name == column or name != IDS]
     return table.select(kept).rename_columns([IDS if name == column else name for name in kept])
 
