@@ -230,3 +230,37 @@ def test_no_columns_and_no_rows() -> None:
     empty = Rows([Scalar("a", [])], [], "x")
     assert len(empty) == 0
     assert take(empty)["a"].shape == (0,)
+
+
+@pytest.mark.parametrize("id_dtype", ["int64", "int32"])
+def test_fields_of_records_are_columns_too(id_dtype: str) -> None:
+    record = np.dtype([("user", "u4"), ("price", "f4"), ("begin", "i4"), ("slot", "u1")])
+    values = np.arange(100, 130, dtype=np.uint16)
+    records = np.zeros(11, record)
+    records["user"], records["price"], records["slot"] = np.arange(11) * 7, np.arange(11) / 2, np.arange(11)
+    records["begin"] = np.arange(11) * 3
+    names = ("user", "price", "slot")
+
+    def rows_of(pack) -> Rows:
+        shards = [pack(records[:5]), pack(records[4:])]  # four rows and six; an end of offsets behind them
+        scalars = [Scalar(name, [shard[name][:-1] for shard in shards]) for name in names]
+        offsets = [shard["begin"] for shard in shards]
+        return Rows(
+            [*scalars, Ragged("history", offsets, [values, values], 3, "left")],
+            [4, 6],
+            "x",
+            id_dtype=id_dtype,
+        )
+
+    packed = rows_of(lambda part: {name: part[name].copy() for name in record.names})
+    strided = rows_of(lambda part: part)
+    order = np.array([9, 0, 3, 4, 9, 5], np.int64)
+    expected, found = take(packed, *order), take(strided, *order)
+    assert_batches_equal(found, expected)
+    assert found["user"].tolist() == [63, 0, 21, 28, 63, 35]
+    assert found["history"][0].tolist() == [127, 128, 129]
+    one = [Scalar(name, [packed._columns[place].values[0][:1]]) for place, name in enumerate(names)]
+    history_of_one = Ragged("history", [np.array([0, 1], np.int32)], [values[:1]], 3, "left")
+    over = strided.over([*one, history_of_one], 1)
+    assert take(over, 0)["history"].tolist() == [[0, 0, 100]]
+    strided.will_read(np.array([[0, 10]]))

@@ -4,9 +4,9 @@ Every shard's arrays are known by address; a row's place is (shard, row in it).
 A small table of operations says what becomes of each column, so that one
 compiled function serves any mix of columns:
 
-    operation   [kind, source, target, address row, width, side, wide offsets, output, size]
+    operation   [kind, source, target, address row, width, side, wide offsets, output, size, stride]
 
-    SCALAR      values                        -> [B]
+    SCALAR      values, ``stride`` bytes apart -> [B]
     BITS        validity bitmap, LSB first    -> bool [B]
     VECTOR      float32 [n, D]                -> [B, D]
     PADDED      offsets, values, weights      -> [B, L], mask bool [B, L], lengths int32 [B], [B, L]
@@ -14,8 +14,8 @@ compiled function serves any mix of columns:
 
 What makes a padded column fast: all L values around a row's own are copied and the
 foreign ones replaced by a select, which compiles to vector code without a branch
-(rows at a shard's edge are copied alone instead); and the offsets and values of
-rows further on are prefetched while the present one is copied.
+(rows at a shard's edge are copied alone instead); and the offsets and every cache line of the
+L values of rows further on are prefetched while the present one is copied.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from headrace.kernels.compile import inline, kernel
 from headrace.kernels.memory import load, prefetch, store
 
 SCALAR, BITS, VECTOR, PADDED, JAGGED = range(5)
-KIND, SOURCE, TARGET, TABLE, WIDTH, SIDE, WIDE, SLOT, SIZE = range(9)
-OPERATION_FIELDS = 9
+KIND, SOURCE, TARGET, TABLE, WIDTH, SIDE, WIDE, SLOT, SIZE, STRIDE = range(10)
+OPERATION_FIELDS = 10
 LEFT, RIGHT = 0, 1
 GOOD, BAD_OFFSETS, TOO_LARGE = range(3)
 
@@ -53,7 +53,7 @@ _F4 = np.empty(0, np.float32)
 
 _LARGEST_INT32 = np.uint64(0x7FFFFFFF)
 _LARGEST_INT64 = np.uint64(0x7FFFFFFFFFFFFFFF)
-_OFFSETS_FAR = 24
+_OFFSETS_FAR = 64
 _VALUES_NEAR = 12
 _LINE = 64
 
@@ -73,11 +73,17 @@ def _beyond(value, target):  # type: ignore[no-untyped-def]
 
 
 @inline
-def _offset(address, place, wide):  # type: ignore[no-untyped-def]
+def _offset(address, wide):  # type: ignore[no-untyped-def]
     """Return an int32 or int64 offset as int64."""
     if wide:
-        return load(address, place, _I8)
-    return np.int64(load(address, place, _I4))
+        return load(address, 0, _I8)
+    return np.int64(load(address, 0, _I4))
+
+
+@inline
+def _at(address, row, stride):  # type: ignore[no-untyped-def]
+    """Return where the value of a row is, ``stride`` bytes from one to the next."""
+    return address + np.uint64(row * stride)
 
 
 @kernel
@@ -117,22 +123,22 @@ def locate(
 
 
 @inline
-def _load_id(source, address, place):  # type: ignore[no-untyped-def]
+def _load_id(source, address):  # type: ignore[no-untyped-def]
     """Return one stored id as int64; a uint64 beyond int64 comes out negative."""
     if source == UINT8:
-        return np.int64(load(address, place, _U1))
+        return np.int64(load(address, 0, _U1))
     if source == UINT16:
-        return np.int64(load(address, place, _U2))
+        return np.int64(load(address, 0, _U2))
     if source == UINT32:
-        return np.int64(load(address, place, _U4))
-    return np.int64(load(address, place, _U8))
+        return np.int64(load(address, 0, _U4))
+    return np.int64(load(address, 0, _U8))
 
 
 @kernel
-def _scalars(source, target, addresses, shard, row, out):  # type: ignore[no-untyped-def]
+def _scalars(source, target, addresses, stride, shard, row, out):  # type: ignore[no-untyped-def]
     """Copy one id a row; return the first row whose id does not fit, or -1."""
     for i in range(row.size):
-        value = _load_id(source, addresses[shard[i]], row[i])
+        value = _load_id(source, _at(addresses[shard[i]], row[i], stride))
         if _beyond(value, target):
             return np.int64(i)
         if target == INT32:
@@ -143,10 +149,10 @@ def _scalars(source, target, addresses, shard, row, out):  # type: ignore[no-unt
 
 
 @inline
-def _plain(like, addresses, shard, row, out):  # type: ignore[no-untyped-def]
+def _plain(like, addresses, stride, shard, row, out):  # type: ignore[no-untyped-def]
     """Copy one value a row, as it is."""
     for i in range(row.size):
-        store(out, i, load(addresses[shard[i]], row[i], like), like)
+        store(out, i, load(_at(addresses[shard[i]], row[i], stride), 0, like), like)
 
 
 @kernel
@@ -161,9 +167,10 @@ def _bits(addresses, first_bits, shard, row, out):  # type: ignore[no-untyped-de
 
 @inline
 def _touch(start, size):  # type: ignore[no-untyped-def]
-    """Prefetch ``size`` bytes."""
+    """Prefetch ``size`` bytes, which begin anywhere in a cache line."""
     for line in range(0, size, _LINE):
         prefetch(start + np.uint64(line))
+    prefetch(start + np.uint64(max(size, 1) - 1))
 
 
 @kernel
@@ -180,11 +187,12 @@ def _vectors(addresses, width, shard, row, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def spans(offsets, wide, limits, width, side, shard, row, begin, lengths):  # type: ignore[no-untyped-def]
+def spans(offsets, stride, wide, limits, width, side, shard, row, begin, lengths):  # type: ignore[no-untyped-def]
     """Find where each row's values begin and how many there are, ``width`` at most.
 
     Args:
         offsets: uint64 [shards], addresses of int64 (``wide``) or int32 offsets.
+        stride: Bytes from one offset to the next.
         wide: Whether offsets are int64.
         limits: int64 [shards], how many values there are.
         width: Most values of a row: the last ones with ``side == LEFT``, else the first.
@@ -202,9 +210,9 @@ def spans(offsets, wide, limits, width, side, shard, row, begin, lengths):  # ty
     for i in range(row.size):
         far = i + _OFFSETS_FAR
         if far < row.size:
-            prefetch(offsets[shard[far]] + np.uint64(row[far] * (8 if wide else 4)))
-        first = _offset(offsets[shard[i]], row[i], wide)
-        last = _offset(offsets[shard[i]], row[i] + 1, wide)
+            prefetch(_at(offsets[shard[far]], row[far], stride))
+        first = _offset(_at(offsets[shard[i]], row[i], stride), wide)
+        last = _offset(_at(offsets[shard[i]], row[i] + 1, stride), wide)
         if first < 0 or last < first or last > limits[shard[i]]:
             return total, longest, np.int64(i)
         count = min(last - first, np.int64(width))
@@ -218,12 +226,13 @@ def spans(offsets, wide, limits, width, side, shard, row, begin, lengths):  # ty
 @kernel
 def _masks(lengths, width, side, out):  # type: ignore[no-untyped-def]
     """Write True where a padded row has a value: bool [B, width]."""
+    for i in range(lengths.size * width):
+        store(out, i, 0, _U1)
     for i in range(lengths.size):
-        count = np.uint32(lengths[i])
-        first = np.uint32(width) - count if side == LEFT else np.uint32(0)
-        to = out + np.uint64(i * width)
-        for j in range(width):
-            store(to, j, np.uint32(np.uint32(j) - first) < count, _U1)
+        first = width - lengths[i] if side == LEFT else np.int64(0)
+        own = out + np.uint64(i * width + first)
+        for j in range(lengths[i]):
+            store(own, j, 1, _U1)
 
 
 @inline
@@ -330,7 +339,8 @@ def _padded(source, target, values, limits, begin, lengths, width, side, shard, 
     for i in range(begin.size):
         near = i + _VALUES_NEAR
         if near < begin.size:
-            _touch(values[shard[near]] + np.uint64(begin[near] * item), lengths[near] * item)
+            left = width - lengths[near] if side == LEFT else np.int64(0)
+            _touch(values[shard[near]] + np.uint64((begin[near] - left) * item), width * item)
         count = np.int64(lengths[i])
         first = width - count if side == LEFT else np.int64(0)
         to = out + np.uint64(i * stride)
@@ -373,8 +383,8 @@ def _ragged(operation, addresses, limits, shard, row, begin, out):  # type: igno
     """
     kind, source, target, table = operation[KIND], operation[SOURCE], operation[TARGET], operation[TABLE]
     width, side, wide, slot = operation[WIDTH], operation[SIDE], operation[WIDE] != 0, operation[SLOT]
-    sizes = limits[table + 1]
-    _, _, wrong = spans(addresses[table], wide, sizes, width, side, shard, row, begin, out[slot + 2])
+    stride, sizes = operation[STRIDE], limits[table + 1]
+    _, _, wrong = spans(addresses[table], stride, wide, sizes, width, side, shard, row, begin, out[slot + 2])
     if wrong >= 0:
         return BAD_OFFSETS, wrong
     lengths = begin[row.size : 2 * row.size]
@@ -398,15 +408,15 @@ def _ragged(operation, addresses, limits, shard, row, begin, out):  # type: igno
 
 
 @inline
-def _scalar(source, target, addresses, shard, row, out):  # type: ignore[no-untyped-def]
+def _scalar(source, target, addresses, stride, shard, row, out):  # type: ignore[no-untyped-def]
     """Copy a scalar column of any dtype; return the first row whose id does not fit, or -1."""
     if source == FLOAT32:
-        _plain(_F4, addresses, shard, row, out)
+        _plain(_F4, addresses, stride, shard, row, out)
         return np.int64(-1)
     if source == INT64:
-        _plain(_I8, addresses, shard, row, out)
+        _plain(_I8, addresses, stride, shard, row, out)
         return np.int64(-1)
-    return _scalars(source, target, addresses, shard, row, out)
+    return _scalars(source, target, addresses, stride, shard, row, out)
 
 
 @kernel
@@ -421,7 +431,7 @@ def _gather_batch(operations, addresses, limits, shard, row, begin, out):  # typ
         elif kind == VECTOR:
             _vectors(addresses[table], operation[WIDTH], shard, row, to)
         elif kind == SCALAR:
-            misfit = _scalar(source, target, addresses[table], shard, row, to)
+            misfit = _scalar(source, target, addresses[table], operation[STRIDE], shard, row, to)
             if misfit >= 0:
                 return TOO_LARGE, k, misfit
         else:

@@ -2,7 +2,9 @@
 
 Every column gives one array for each shard, in the order of the shards, all of
 one dtype. Arrays may be slices: offsets need not start at 0, and a bitmap may
-begin at any bit. Nothing is copied; whoever makes a column has the arrays stay valid.
+begin at any bit. Values and offsets may be fields of records (``records["user"]`` of a structured
+array), which keeps what a random row needs together in memory. Nothing is copied; whoever makes
+a column has the arrays stay valid.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from headrace.loading.space import Batch, Memory, Role
 from headrace.loading.tables import Ragged, build_table
 from headrace.order.sampler import digest
 
-_INT64 = np.dtype(np.int64)
 _ID_DTYPES = ("int64", "int32")
 Selection: TypeAlias = "range | NDArray[np.int64] | None"
 
@@ -75,6 +74,7 @@ class Rows:
         self._tight = pad_to == "batch" and layout == "padded"
         self._flat = layout == "jagged"
         self._table = build_table(self._columns, self._shard_rows, np.dtype(ids), masks, self._flat)
+        self._names = [output.name for output in self._table.outputs]
         self._starts = np.concatenate([[0], np.cumsum(self._shard_rows)]).astype(np.int64)
 
     def __len__(self) -> int:
@@ -242,18 +242,15 @@ class Rows:
         """Return the arrays of each batch, of which ``sample_id`` is written, and their addresses."""
         sizes = np.diff(bounds).tolist()
         out = np.zeros((len(sizes), self._table.slots), np.uint64)
-        names = [*(output.name for output in self._table.outputs), "sample_id"]
-        columns: list[list[NDArray[Any]]] = []
-        for output in self._table.outputs:
-            shapes = [output.shape(size, operations[n % len(operations)]) for n, size in enumerate(sizes)]
-            arrays, addresses = memory.allocate(shapes, output.dtype)
-            out[:, output.slot] = addresses
-            columns.append(arrays)
-        samples, _ = memory.allocate([(size,) for size in sizes], _INT64)
-        for array, first in zip(samples, bounds.tolist(), strict=False):
+        columns: list[list[NDArray[Any]]] = [[]] * len(self._names)
+        for alike in self._table.alike:
+            arrays, addresses = memory.allocate(alike.shapes(sizes, operations), alike.dtype)
+            out[:, alike.slots] = np.array(addresses, np.uint64).reshape(len(sizes), -1)
+            for number, place in enumerate(alike.places):
+                columns[place] = arrays[number :: len(alike.places)]
+        for array, first in zip(columns[-1], bounds.tolist(), strict=False):
             array[:] = rows[first : first + array.size]
-        batches = [dict(zip(names, arrays, strict=True)) for arrays in zip(*columns, samples, strict=True)]
-        return batches, out
+        return [dict(zip(self._names, arrays, strict=True)) for arrays in zip(*columns, strict=True)], out
 
     def will_read(self, ranges: NDArray[np.int64]) -> None:
         """Have the system read these samples ahead: int64 [ranges, 2], first and end of each.
@@ -308,6 +305,7 @@ class Rows:
         lengths = np.empty(place.size, np.int32)
         total, longest, _ = kernels.spans(
             self._table.addresses[row],
+            int(operation[kernels.STRIDE]),
             bool(operation[kernels.WIDE]),
             self._table.limits[row + 1],
             column.max_length,

@@ -6,9 +6,11 @@ import ctypes
 import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
 from headrace.errors import LoaderError
@@ -38,13 +40,32 @@ class Output:
     """What its second dimension is: "" none, "width" of the operation, or "flat": it is a sum of lengths."""
     label: bool = False
 
-    def shape(self, batch: int, operations: NDArray[np.int64]) -> tuple[int, ...]:
-        """Return its shape for so many rows."""
+
+@dataclass(frozen=True)
+class Alike:
+    """Outputs of one dtype and one shape, whose memory is asked for together."""
+
+    dtype: np.dtype[Any]
+    columns: str
+    """As of each of the outputs."""
+    operation: int
+    """The operation that their second dimension is from."""
+    places: tuple[int, ...]
+    """Their places among all outputs."""
+    slots: tuple[int, ...]
+    """Their places among the addresses."""
+
+    def shapes(self, sizes: Sequence[int], operations: NDArray[np.int64]) -> list[tuple[int, ...]]:
+        """Return the shapes for batches of so many rows: of each output of the first, then of the second."""
         if self.columns == "":
-            return (batch,)
+            return [(size,) for size in sizes for _ in self.places]
+        field = kernels.SIZE if self.columns == "flat" else kernels.WIDTH
+        widths = operations[:, self.operation, field].tolist()
+        if len(widths) != len(sizes):
+            widths *= len(sizes)
         if self.columns == "flat":
-            return (int(operations[self.operation, kernels.SIZE]),)
-        return batch, int(operations[self.operation, kernels.WIDTH])
+            return [(width,) for width in widths for _ in self.places]
+        return [shape for shape in zip(sizes, widths, strict=True) for _ in self.places]
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,10 @@ class Table:
     names: tuple[str, ...]
     """The column of each operation."""
     slots: int
+    """Addresses of a batch: those of the outputs, and of ``sample_id`` behind them."""
     owners: tuple[Any, ...]
+    alike: tuple[Alike, ...]
+    """The outputs by dtype and shape, and ``sample_id`` as if it were the last of them."""
 
     def over(self, columns: Sequence[Column]) -> Table:
         """Return the table of other arrays of the same columns, as one shard, without ``name_present``.
@@ -81,16 +105,25 @@ class Table:
         arrays, limits = [], []
         for column in columns:
             for array, limit in _arrays_of(column):
-                arrays.append(array)
+                arrays.append(np.ascontiguousarray(array))
                 limits.append(limit)
         if [array.dtype for array in arrays] != [owner[0].dtype for owner in self.owners]:
             raise LoaderError("these arrays are of other columns, or of other dtypes.")
         return replace(
             self,
+            operations=self._packed_operations,
             addresses=np.array([[_address(array)] for array in arrays], np.uint64),
             limits=np.array(limits, np.int64).reshape(-1, 1),
             owners=tuple([array] for array in arrays),
         )
+
+    @cached_property
+    def _packed_operations(self) -> NDArray[np.int64]:
+        """The operations over arrays with nothing between their values."""
+        operations = self.operations.copy()
+        rows = operations[:, kernels.TABLE].tolist()
+        operations[:, kernels.STRIDE] = [self.owners[row][0].itemsize for row in rows]
+        return operations
 
     def read_ahead(self, shard: int, first: int, end: int) -> None:
         """Have the system read some rows of a shard, of every column."""
@@ -110,12 +143,21 @@ class Table:
                 _will_need(arrays[0][first:end])
 
 
+def _common_stride(arrays: Arrays) -> int | None:
+    """Return the bytes from one value to the next where all arrays run forwards with as many; else None."""
+    strides = {array.strides for array in arrays if len(array) > 1}
+    if len(strides) != 1:
+        return None
+    stride = strides.pop()
+    return stride[0] if len(stride) == 1 and stride[0] > 0 else None
+
+
 def _will_need(array: NDArray[Any]) -> None:
     """Ask for the pages under an array; where they are no file's, nothing happens."""
     if array.size:
-        start = int(array.__array_interface__["data"][0])
+        start, end = byte_bounds(array)
         page = start - start % _PAGE
-        _LIBC.madvise(ctypes.c_void_p(page), ctypes.c_size_t(start + array.nbytes - page), _WILL_NEED)
+        _LIBC.madvise(ctypes.c_void_p(page), ctypes.c_size_t(end - page), _WILL_NEED)
 
 
 @dataclass
@@ -127,6 +169,7 @@ class _Builder:
     operations: list[list[int]] = field(default_factory=list)
     addresses: list[list[int]] = field(default_factory=list)
     limits: list[list[int]] = field(default_factory=list)
+    strides: list[int] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     ragged: list[Ragged] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -153,7 +196,7 @@ class _Builder:
         target = target if dtype in _UNSIGNED else dtype
         self._check_rows(name, arrays)
         self._output(output or name, target, label=label)
-        self._operation(name, kernels.SCALAR, dtype, target, self._row(arrays))
+        self._operation(name, kernels.SCALAR, dtype, target, self._row(arrays, strided=True))
 
     def _add_label(self, label: declared.Label) -> None:
         self._add_values(label.name, label.values, label=True)
@@ -185,7 +228,7 @@ class _Builder:
         dtype = self._dtype(column.name, column.values, _UNSIGNED)
         offsets = self._dtype(column.name, column.offsets, _OFFSETS)
         self._check_ragged(column)
-        table = self._row(column.offsets)
+        table = self._row(column.offsets, strided=True)
         self._row(column.values)
         self._row(column.weights or column.values)
         number = len(self.operations)
@@ -220,16 +263,21 @@ class _Builder:
     ) -> None:
         codes = kernels.CODES
         self.names.append(name)
+        stride = self.strides[table]
         self.operations.append(
-            [kind, codes.get(source, 0), codes.get(target, 0), table, width, 0, 0, self.slots - 1, 0]
+            [kind, codes.get(source, 0), codes.get(target, 0), table, width, 0, 0, self.slots - 1, 0, stride]
         )
 
-    def _row(self, arrays: Arrays) -> int:
-        """Add a row of addresses, and return its number."""
-        contiguous = [np.ascontiguousarray(array) for array in arrays]
-        self.owners.append(contiguous)
-        self.addresses.append([_address(array) for array in contiguous])
-        self.limits.append([array.size for array in contiguous])
+    def _row(self, arrays: Arrays, strided: bool = False) -> int:
+        """Add a row of addresses, and return its number; ``strided`` arrays may be fields of records."""
+        stride = _common_stride(arrays) if strided else None
+        if stride is None:
+            arrays = [np.ascontiguousarray(array) for array in arrays]
+            stride = arrays[0].itemsize if arrays else 0
+        self.owners.append(arrays)
+        self.addresses.append([_address(array) for array in arrays])
+        self.limits.append([array.size for array in arrays])
+        self.strides.append(stride)
         return len(self.addresses) - 1
 
     def _dtype(self, name: str, arrays: Arrays, allowed: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
@@ -310,7 +358,8 @@ def build_table(
     builder = _Builder(shard_rows, id_dtype, masks, flat)
     for column in columns:
         builder.add(column)
-    _check_names([*(output.name for output in builder.outputs), "sample_id"])
+    builder.outputs.append(Output("sample_id", _INT64, builder.slots, 0))
+    _check_names([output.name for output in builder.outputs])
     shards = len(shard_rows)
     return Table(
         operations=np.array(builder.operations, np.int64).reshape(-1, kernels.OPERATION_FIELDS),
@@ -319,9 +368,20 @@ def build_table(
         outputs=tuple(builder.outputs),
         ragged=tuple(builder.ragged),
         names=tuple(builder.names),
-        slots=builder.slots,
+        slots=builder.slots + 1,
         owners=tuple(builder.owners),
+        alike=tuple(_alike(builder.outputs)),
     )
+
+
+def _alike(outputs: Sequence[Output]) -> Iterator[Alike]:
+    """Yield the outputs by dtype and shape."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, output in enumerate(outputs):
+        operation = output.operation if output.columns else 0
+        groups.setdefault((output.dtype, output.columns, operation), []).append(place)
+    for (dtype, columns, operation), places in groups.items():
+        yield Alike(dtype, columns, operation, tuple(places), tuple(outputs[place].slot for place in places))
 
 
 def _check_names(names: Sequence[str]) -> None:
