@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from headrace.errors import SourceError
@@ -14,7 +15,8 @@ def table_of(columns: Mapping[str, Any]) -> pa.Table:
     """Return columns as a table.
 
     Args:
-        columns: Lists, NumPy or Arrow arrays by name, all of one length.
+        columns: Lists, NumPy or Arrow arrays or tensors by name, all of one length. Of several dimensions,
+            or in lists, arrays are lists of their rows.
 
     Raises:
         SourceError: Lengths differ, a name is no text, or Arrow has no type for the values of one.
@@ -52,6 +54,25 @@ def _array(name: str, values: Any) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     try:
-        return pa.array(values)
+        return pa.array(_flat(values))
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise SourceError(f"column '{name}': {error}. Give values of one type, one for each row.") from None
+
+
+def _flat(values: Any) -> Any:
+    """Return tensors, and arrays of several dimensions, as lists of what Arrow takes: flat arrays."""
+    if _is_tensor(type(values)):
+        values = values.detach().cpu().numpy()
+    if isinstance(values, np.ndarray):
+        return [_flat(row) for row in values] if values.ndim > 1 else values
+    if isinstance(values, list | tuple) and any(map(_is_array, set(map(type, values)))):
+        return [_flat(value) for value in values]
+    return values
+
+
+def _is_tensor(kind: type) -> bool:
+    return hasattr(kind, "detach") and hasattr(kind, "numpy")
+
+
+def _is_array(kind: type) -> bool:
+    return issubclass(kind, np.ndarray) or _is_tensor(kind)
