@@ -60,7 +60,7 @@ def test_a_part_that_lost_bytes_is_parsed_again(
     assert [row["n"] for row in splits["train"].to_list()] == list(range(2000))
 
 
-@pytest.mark.parametrize("name", ["rows.arrow", "dictionaries.arrow", "bad.jsonl", "seal.json"])
+@pytest.mark.parametrize("name", ["rows.arrow", "dictionaries.arrow", "bad.arrow", "seal.json"])
 def test_a_flipped_bit_is_found_wherever_it_is(
     store: Callable[[int], hr.DatasetDict], tmp_path: Path, name: str
 ) -> None:
@@ -97,6 +97,6 @@ def test_a_whole_part_is_used_again(store: Callable[[int], hr.DatasetDict], tmp_
     store(1)
     sealed = tmp_path / "store" / ".build" / "parsed" / "rows" / "00000" / "seal.json"
     before = sealed.stat().st_mtime_ns
-    assert set(json.loads(sealed.read_bytes())["files"]) == {"bad.jsonl", "dictionaries.arrow", "rows.arrow"}
+    assert set(json.loads(sealed.read_bytes())["files"]) == {"bad.arrow", "dictionaries.arrow", "rows.arrow"}
     store(2)
     assert sealed.stat().st_mtime_ns == before

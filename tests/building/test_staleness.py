@@ -166,3 +166,42 @@ def test_relative_files_of_a_spec_start_at_its_folder(
     assert splits["train"].ids([1]) == ["raw/log.csv:1"]
     monkeypatch.chdir(tmp_path)
     assert hr.why_stale("spec.toml", "s") == []
+
+
+def test_bytes_do_not_depend_on_what_was_built_before(tmp_path: Path, log: Any, store_bytes: Any) -> None:
+    """Parts that an earlier declaration had parsed serve a later one, and hold more than it asks for."""
+    rows = [
+        {"ad": n % 5, "user": f"u{n % 7}", "price": n if n % 4 else "dear", "size": n if n % 3 else "big"}
+        for n in range(60)
+    ]
+    ads = [
+        {
+            "ad": ad,
+            "cost": ad if ad != 2 else "much",
+            "mass": ad if ad != 3 else "heavy",
+            "kind": f"k{ad % 2}",
+        }
+        for ad in range(5)
+    ]
+
+    def declared(*names: str) -> dict[str, Any]:
+        features: dict[str, Any] = {"user": {"kind": "categorical"}}
+        for name in names:
+            table = "ads." if name in ads[0] else ""
+            features[name] = {"kind": "categorical" if name == "kind" else "numeric", "column": table + name}
+        tables = {"ads": {"files": str(tmp_path / "ads.jsonl"), "key": "ad", "max_bad_fraction": 1}}
+        source = {"files": str(tmp_path / "rows.jsonl"), "max_bad_fraction": 1}
+        return {"name": "history", "source": source, "tables": tables, "features": features}
+
+    log(rows, "rows.jsonl")
+    log(ads, "ads.jsonl")
+    wanted = declared("size", "mass", "price", "kind")
+    hr.build(wanted, out=tmp_path / "fresh")
+    before = declared("cost", "price", "kind", "size", "mass")
+    old = hr.build(before, out=tmp_path / "store")
+    parsed = (tmp_path / "store" / ".build" / "parsed" / "rows" / "parsed.json").read_bytes()
+    again = hr.build(wanted, out=tmp_path / "store")
+    assert (tmp_path / "store" / ".build" / "parsed" / "rows" / "parsed.json").read_bytes() == parsed
+    assert old.manifest.details["tables"]["ads"]["quarantined"] == 2
+    assert again.manifest.details["tables"]["ads"]["quarantined"] == 1
+    assert store_bytes(tmp_path / "store") == store_bytes(tmp_path / "fresh")

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headrace.building.spool import BatchSpool
 from headrace.disk import TEMPORARY_SUFFIX, remove_temporaries
 from headrace.errors import VocabularyError
 from headrace.parse import readings
@@ -18,6 +19,7 @@ from headrace.parse.checks import Above, Present
 from headrace.parse.part import PartReader, joined, open_part, save_part
 from headrace.parse.readings import key_of
 from headrace.parse.texts import id_text, to_id_texts
+from headrace.scratch import Scratch
 from headrace.sources import Column, open_source
 
 READINGS = (
@@ -42,7 +44,7 @@ KINDS = {
 }
 
 
-def parsed(folder: Path, rows: list[dict[str, Any]], block_bytes: int) -> Any:
+def parsed(folder: Path, rows: list[dict[str, Any]], block_bytes: int, **where: Any) -> Any:
     (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = SimpleNamespace(
         format="jsonl",
@@ -56,7 +58,8 @@ def parsed(folder: Path, rows: list[dict[str, Any]], block_bytes: int) -> Any:
     )
     reader = open_source(source, None, [Column(path, kind) for path, kind in KINDS.items()])  # type: ignore[arg-type]
     number = readings.Numbers("n", "float", "bad")
-    parts = PartReader(READINGS, [Present(number), Above(number, 0.0, True, "n must not be negative")])
+    checks = [Present(number), Above(number, 0.0, True, "n must not be negative")]
+    parts = PartReader(READINGS, checks, **where)
     for block in reader.blocks(block_bytes):
         parts.add(reader.parse(block))
     return parts.part()
@@ -82,12 +85,12 @@ def test_a_part_comes_back_from_disk(tmp_path: Path, block_bytes: int) -> None:
         assert again.columns[key].equals(column)
     for key, values in part.dictionaries.items():
         assert again.dictionaries[key].equals(values)
-    assert again.faults == part.faults
-    assert again.bad == part.bad == []
+    assert list(again.bad.faults()) == list(part.bad.faults())
+    assert again.bad.left_out == part.bad.left_out == 0
     codes = part.columns[key_of(READINGS[0])].to_pylist()
     assert codes[:4] == [0, 1, 2**32 - 1, 0]
     assert part.dictionaries[key_of(READINGS[0])].to_pylist() == ["a", "7"]
-    of_row_3 = {fault.bad.reason for fault in part.faults if fault.place == 3}
+    of_row_3 = {fault.bad.reason for fault in part.bad.faults() if fault.place == 3}
     assert of_row_3 == {
         "n is 'x', expected a number",
         "n is missing",
@@ -96,14 +99,49 @@ def test_a_part_comes_back_from_disk(tmp_path: Path, block_bytes: int) -> None:
         "tl holds what is no time, expected one in s",
         "f is '2', expected 0 or 1",
     }
-    assert {f.place % 4 for f in part.faults if f.bad.reason == "n is -2; n must not be negative"} == {1}
+    negative = [fault for fault in part.bad.faults() if fault.bad.reason == "n is -2; n must not be negative"]
+    assert {fault.place % 4 for fault in negative} == {1}
 
 
 def test_blocks_change_nothing_in_a_part(tmp_path: Path) -> None:
     one, many = parsed(tmp_path, ROWS, 1 << 20), parsed(tmp_path, ROWS, 64)
     for key, column in one.columns.items():
         assert many.columns[key].equals(column)
-    assert sorted(many.faults, key=repr) == sorted(one.faults, key=repr)
+    assert list(many.bad.faults()) == list(one.bad.faults())
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS[1:2], []], ids=len)
+def test_a_part_made_through_files_is_the_one_made_in_memory(
+    tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    """As a joined table is made, however large it is."""
+    one = parsed(tmp_path, rows, 1 << 20)
+    with BatchSpool(tmp_path / "columns") as columns:
+        many = parsed(tmp_path, rows, 64, collector=columns, scratch=Scratch(tmp_path / "scratch", 8))
+        save_part(many, tmp_path / "many")
+    save_part(one, tmp_path / "one")
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "many" / path.name).read_bytes()
+
+
+def test_what_is_wanted_of_a_part_is_a_part_that_was_read_for_it(tmp_path: Path) -> None:
+    save_part(parsed(tmp_path, ROWS, 300), tmp_path / "all")
+    keys = [key_of(one) for one in READINGS]
+    wanted = [keys[4], "n is missing", keys[3], keys[1]]
+    part = open_part(tmp_path / "all", wanted)
+    assert list(part.columns) == [keys[4], keys[3], keys[1]]
+    assert list(part.dictionaries) == [keys[1]]
+    assert {fault.key for fault in part.bad.faults()} == {keys[3], keys[4]}
+    first = list(part.bad.rows(part.bad.first(wanted)))
+    assert [(bad.row, bad.reason) for bad in first] == [
+        (row, "v has 1 numbers, expected 2") for row in range(3, 20, 4)
+    ]
+    other = list(part.bad.rows(part.bad.first(wanted[::-1])))
+    assert [(bad.row, bad.reason) for bad in other] == [
+        (row, "n is 'x', expected a number") for row in range(3, 20, 4)
+    ]
+    assert part.bad.places(part.bad.first(wanted)).tolist() == list(range(3, 20, 4))
+    assert len(part.bad.first([keys[0]])) == 0
 
 
 def test_a_part_without_rows(tmp_path: Path) -> None:

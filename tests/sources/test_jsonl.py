@@ -416,3 +416,16 @@ def test_the_fast_way_gives_what_the_exact_way_gives(
             bad.append((number, str(reason)))
     assert found.columns == expected
     assert [(row.line, row.reason) for row in found.bad] == bad
+
+
+def test_many_bad_rows_among_rows_that_only_arrow_reads(read: Callable[..., Any]) -> None:
+    """A run of them is refused, and read exactly; each row comes once, good or bad."""
+    rows = [
+        f'{{"a": "caf\\u00e9 {n}", "n": {n}}}' if n % 3 else f'{{"a": "caf\\u00e9 {n}", "n": oops}}'
+        for n in range(30_000)
+    ]
+    found = read("\n".join(rows).encode(), [Column("a", "text"), Column("n", "number")], format="jsonl")
+    assert found.rows == [n for n in range(30_000) if n % 3]
+    assert found.columns["a"] == [f"caf\u00e9 {n}" for n in range(30_000) if n % 3]
+    assert [bad.row for bad in found.bad] == [n for n in range(30_000) if not n % 3]
+    assert {bad.reason.partition(" at ")[0] for bad in found.bad} == {"not JSON: Expecting value"}

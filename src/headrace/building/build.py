@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -202,7 +202,7 @@ class _Build:
         claim(staging, self.fingerprint)
         self.settings.progress("fitting", 0.0)
         scratch = self.settings.scratch(self.out / WORK / "scratch")
-        fitted = fit(rowset, observed_until, scratch, self.settings.threads)
+        fitted = fit(rowset, observed_until, scratch, self.settings.workers)
         with working_beside() as run:
             run(lambda: save_fitted(staging, fitted, scratch))
             twins = run(lambda: number_twins(rowset))
@@ -219,7 +219,7 @@ class _Build:
             "number_twins": twins.result(),
             "rows_without_class": rows_without_class(rowset, fitted),
             "tables": {
-                name: {"read": len(table.part) + len(table.part.bad), "quarantined": len(table.bad)}
+                name: {"read": len(table.part) + table.part.bad.left_out, "quarantined": table.bad_count}
                 for name, table in self.tables.items()
             },
             "fitted": fitted_details(fitted),
@@ -232,8 +232,8 @@ class _Build:
         return asdict(accounting)
 
     def _write_quarantines(self, staging: Path, rowset: RowSet) -> list[FileEntry]:
-        sources: dict[str | None, list[BadRow]] = {None: [bad for rows in rowset.parts for bad in rows.bad]}
-        sources |= {name: table.bad for name, table in self.tables.items()}
+        sources: dict[str | None, Iterator[BadRow]] = {None: rowset.bad()}
+        sources |= {name: table.bad() for name, table in self.tables.items()}
         return [
             entry
             for name, rows in sources.items()
@@ -244,7 +244,12 @@ class _Build:
         parsed = {plan.table: self._parse(plan) for plan in self.plans}
         plan_of = {plan.table: plan for plan in self.plans}
         self.tables = {
-            name: JoinedTable(name, self.spec.tables[name].key, parsed[name].open()[0])
+            name: JoinedTable(
+                name,
+                self.spec.tables[name].key,
+                parsed[name].open()[0],
+                self.settings.scratch(self.out / WORK / "scratch"),
+            )
             for name in self.spec.tables
         }
         parts = [Rows(part, self.tables, plan_of[None].keys) for part in parsed[None].open()]

@@ -111,7 +111,7 @@ def encode(
         files_ = (
             *fitted_files(staging, fitted),
             *save_tables(staging, tables),
-            *write_quarantines(staging, (bad for rows in parts for bad in rows.bad), names),
+            *write_quarantines(staging, rowset.bad(), names),
         )
         accounting = rowset.accounting()
         check_accounting(accounting)
@@ -221,7 +221,7 @@ class Encoder:
         """Return how many rows there are, and their encoded columns."""
         part = read_part(self._source.batch(rows), self._readings, self._checks)
         parsed = Rows(part, self._tables, self._keys)
-        if parsed.bad:
-            raise SourceError(f"row {parsed.bad[0].row}: {parsed.bad[0].reason}.")
+        for bad in parsed.bad():
+            raise SourceError(f"row {bad.row}: {bad.reason}.")
         everything = np.arange(len(part), dtype=np.int64)
         return len(part), loader_columns(self._spec, self._encoder.columns(parsed, everything))

@@ -74,11 +74,27 @@ def _vocabulary(rowset: RowSet, name: str, scratch: Scratch) -> Vocabulary:
     for feature_name in spec.features_on(name):
         feature = spec.features[feature_name]
         place = feature_places(spec, feature)[0]
-        for rows, chosen in rowset.train():
-            size = len(rows.dictionary(place))
-            found = _counts(feature, rows, place, chosen, size)
-            counts.add(rows.dictionary(place), found, null_id(feature, empty))
+        for texts, found in _counted(rowset, feature, place, scratch):
+            counts.add(texts, found, null_id(feature, empty))
     return counts.vocabulary(rules)
+
+
+def _counted(
+    rowset: RowSet, feature: Feature, place: Place, scratch: Scratch
+) -> Iterator[tuple[pa.Array, NDArray[np.int64]]]:
+    """Yield id texts and how often each stands in train: of each part, or of a joined table once."""
+    total: NDArray[np.int64] | None = None
+    texts = None
+    for rows, chosen in rowset.train():
+        texts = rows.dictionary(place)
+        if total is None:
+            total = scratch.zeros(len(texts) + 1, np.int64)
+        _count(feature, rows, place, chosen, total)
+        if place.table is None:
+            yield texts, total
+            total = None
+    if total is not None:
+        yield texts, total
 
 
 def _taken_from(spec: Spec, name: str, store: str) -> Vocabulary:
@@ -104,17 +120,18 @@ def taken_vocabulary(spec: Spec, name: str, store: str) -> Path:
     return Path(spec.locate(store)) / vocabulary_file(name)
 
 
-def _counts(
-    feature: Feature, rows: Rows, place: Place, chosen: NDArray[np.int64], size: int
-) -> NDArray[np.int64]:
+def _count(
+    feature: Feature, rows: Rows, place: Place, chosen: NDArray[np.int64], counts: NDArray[np.int64]
+) -> None:
     column = rows.column(place)
     if isinstance(place.reading, Ids):
         borders = np.arange(len(column) + 1, dtype=np.int64)
-        return count_elements(numbers_of(column), borders, chosen, size, distinct=False)
+        count_elements(numbers_of(column), borders, chosen, counts, distinct=False)
+        return
     borders, elements = list_borders(column)
     codes = elements.flatten()[0] if isinstance(place.reading, WeightedIds) else elements
     distinct = not isinstance(feature, Sequence)
-    return count_elements(numbers_of(codes), borders, chosen, size, distinct=distinct)
+    count_elements(numbers_of(codes), borders, chosen, counts, distinct=distinct)
 
 
 def _statistics(rowset: RowSet, feature: Numeric, place: Place) -> Statistics:
@@ -136,6 +153,7 @@ def _classes(rowset: RowSet, label: ClassLabel) -> tuple[str, ...]:
     for rows, chosen in rowset.train():
         texts = rows.dictionary(place)
         borders = np.arange(len(rows) + 1, dtype=np.int64)
-        counts = count_elements(numbers_of(rows.column(place)), borders, chosen, len(texts), distinct=False)
+        counts = np.zeros(len(texts) + 1, np.int64)
+        count_elements(numbers_of(rows.column(place)), borders, chosen, counts, distinct=False)
         found.update(texts.take(pa.array(np.flatnonzero(counts[:-1]))).to_pylist())
     return tuple(sorted(found, key=str.encode))

@@ -21,6 +21,7 @@ import xxhash
 
 from headrace import disk
 from headrace.arrays import numbers_of
+from headrace.building.one_part import save_one_part
 from headrace.building.plan import ParsePlan
 from headrace.building.seal import is_sealed, seal
 from headrace.building.settings import Settings
@@ -43,7 +44,7 @@ class Parsed:
     """The parts of one source, in the order of the rows."""
 
     parts: tuple[Path, ...]
-    keys: frozenset[str]
+    keys: tuple[str, ...]
     """The readings and checks that are wanted; the parts may hold more."""
 
     def open(self) -> list[Part]:
@@ -80,27 +81,16 @@ def parse_source(
     claim = _Claim(folder, plan, reader, files, part_bytes)
     if claim.finished:
         return _reused(claim, plan, reader, required)
+    saved = _save_one if one_part else _save_parts
     total = sum(max(file.size, 1) for file in reader.files)
     tally = _Tally(plan, reader)
     paths: list[Path] = []
-
-    def finish(task: tuple[int, list[Block]]) -> tuple[Path, int, int]:
-        number, blocks = task
-        path = claim.part(number)
-        if not _is_whole(path):
-            shutil.rmtree(path, ignore_errors=True)
-            parser = PartReader(plan.readings, plan.checks)
-            for block in blocks:
-                parser.add(reader.parse(block))
-            save_part(parser.part(), path, seal)
-        return path, number, sum(block.nbytes for block in blocks)
-
     absent = _AbsentColumns(plan, reader, required)
     done = 0
     longest = min(settings.longest_record, LONGEST_RECORD)
     blocks = reader.blocks(settings.block_bytes, files, longest)
     try:
-        for path, _, size in run_in_order(finish, enumerate(_grouped(blocks, part_bytes)), settings.threads):
+        for path, size in saved(claim, plan, reader, blocks, settings):
             paths.append(path)
             part = open_part(path)
             tally.add(part)
@@ -129,6 +119,37 @@ def _reused(claim: _Claim, plan: ParsePlan, reader: Reader, required: Collection
     return parsed
 
 
+def _save_parts(
+    claim: _Claim, plan: ParsePlan, reader: Reader, blocks: Iterator[Block], settings: Settings
+) -> Iterator[tuple[Path, int]]:
+    """Save the parts that are not there yet, several at once; yield each, and the raw bytes read for it."""
+
+    def save(task: tuple[int, list[Block]]) -> tuple[Path, int]:
+        number, group = task
+        path = claim.part(number)
+        if not _is_whole(path):
+            shutil.rmtree(path, ignore_errors=True)
+            parser = PartReader(plan.readings, plan.checks)
+            for block in group:
+                parser.add(reader.parse(block))
+            save_part(parser.part(), path, seal)
+        return path, sum(block.nbytes for block in group)
+
+    groups = enumerate(_grouped(blocks, claim.part_bytes))
+    yield from run_in_order(save, groups, settings.workers)
+
+
+def _save_one(
+    claim: _Claim, plan: ParsePlan, reader: Reader, blocks: Iterator[Block], settings: Settings
+) -> Iterator[tuple[Path, int]]:
+    """Save all rows as one part, unless it is there; yield it, and the raw bytes of all files."""
+    path = claim.part(0)
+    if not _is_whole(path):
+        shutil.rmtree(path, ignore_errors=True)
+        save_one_part(blocks, reader.parse, plan, path, settings, seal)
+    yield path, sum(max(file.size, 0) for file in reader.files)
+
+
 class _Claim:
     """A folder of parts, and what its marker says that they were made from.
 
@@ -140,6 +161,7 @@ class _Claim:
         self, folder: Path, plan: ParsePlan, reader: Reader, files: Collection[int] | None, part_bytes: int
     ) -> None:
         self.folder = folder
+        self.part_bytes = part_bytes
         self.finished = 0
         """Number of parts, where all are there."""
         marker = _read_marker(folder / _MARKER)
@@ -150,7 +172,7 @@ class _Claim:
             "chosen": None if files is None else sorted(files),
         }
         same = all(marker.get(key) == value for key, value in wanted.items())
-        enough = plan.keys <= set(marker.get("keys", ()))
+        enough = set(plan.keys) <= set(marker.get("keys", ()))
         parts = marker.get("finished", 0) if same and enough else 0
         if parts and all(_is_whole(self.part(number)) for number in range(parts)):
             self.finished = parts
@@ -261,21 +283,21 @@ class _Tally:
         self._example: BadRow | None = None
 
     def add(self, part: Part) -> None:
-        places = {fault.place for fault in part.faults if fault.key in self._plan.keys}
-        bad = len(part.bad) + len(places)
-        if bad and self._plan.source.on_bad_row == "fail":
-            first = min(
-                [*part.bad, *(fault.bad for fault in part.faults)], key=lambda row: (row.file, row.row)
-            )
-            name = self._reader.files[first.file].name
-            raise BuildError(
-                f"{name}:{first.line}{_byte(first.byte_offset)}: {first.reason}. "
-                'Mend the row, or let on_bad_row = "quarantine" set such rows aside.'
-            )
-        self._rows += len(part) + len(part.bad)
-        self._bad += bad
-        self._example = next((fault.bad for fault in part.faults), next(iter(part.bad), self._example))
+        bad = part.bad.first(self._plan.keys)
+        if len(bad):
+            self._example = next(part.bad.rows(bad))
+            if self._plan.source.on_bad_row == "fail":
+                raise self._failed(self._example)
+        self._rows += len(part) + part.bad.left_out
+        self._bad += len(bad)
         self.check(final=False)
+
+    def _failed(self, first: BadRow) -> BuildError:
+        name = self._reader.files[first.file].name
+        return BuildError(
+            f"{name}:{first.line}{_byte(first.byte_offset)}: {first.reason}. "
+            'Mend the row, or let on_bad_row = "quarantine" set such rows aside.'
+        )
 
     def check(self, *, final: bool) -> None:
         allowed = self._plan.source.max_bad_fraction * (self._rows if final else max(self._rows, _EARLY_ROWS))

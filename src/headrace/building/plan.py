@@ -29,9 +29,9 @@ class ParsePlan:
     columns: tuple[Column, ...]
 
     @functools.cached_property
-    def keys(self) -> frozenset[str]:
-        """The keys of all readings and checks."""
-        return frozenset([*map(key_of, self.readings), *map(check_key, self.checks)])
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all readings and checks, each once, in the order in which they look at a row."""
+        return tuple(dict.fromkeys([*map(key_of, self.readings), *map(check_key, self.checks)]))
 
     @property
     def how(self) -> str:

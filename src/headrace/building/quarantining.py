@@ -6,6 +6,7 @@ quarantine/tables/ad/00000.jsonl  of the first file of the joined table ``ad``
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -22,18 +23,16 @@ def write_quarantines(
 
     Args:
         folder: The store, or where it is made.
-        rows: The bad rows of one source.
+        rows: The bad rows of one source, those of a file one after the other.
         file_names: Names of its files, by number.
         table: The joined table that the source is; None: the rows themselves.
     """
-    by_file: dict[int, list[BadRow]] = {}
-    for bad in rows:
-        by_file.setdefault(bad.file, []).append(bad)
     below = QUARANTINE if table is None else f"{QUARANTINE}/tables/{safe_name(table)}"
-    return [_write(folder, below, number, bad, file_names[number]) for number, bad in sorted(by_file.items())]
+    by_file = itertools.groupby(rows, key=lambda row: row.file)
+    return [_write(folder, below, number, bad, file_names[number]) for number, bad in by_file]
 
 
-def _write(folder: Path, below: str, number: int, rows: list[BadRow], file_name: str) -> FileEntry:
+def _write(folder: Path, below: str, number: int, rows: Iterable[BadRow], file_name: str) -> FileEntry:
     name = f"{below}/{number:05d}.jsonl"
-    write_quarantine(folder / name, [QuarantinedRow.of(bad, file_name) for bad in rows])
-    return FileEntry.of(folder, name, rows=len(rows))
+    count = write_quarantine(folder / name, (QuarantinedRow.of(bad, file_name) for bad in rows))
+    return FileEntry.of(folder, name, rows=count)

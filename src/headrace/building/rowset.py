@@ -14,6 +14,7 @@ from headrace.encoding.labels import censored
 from headrace.encoding.rows import Rows
 from headrace.encoding.split import OUTSIDE, assign_splits
 from headrace.fit.fitted import Fitted
+from headrace.sources import BadRow
 from headrace.spec import Attribution, Spec
 
 _BAD = -2
@@ -99,14 +100,19 @@ class RowSet:
             for number, split in enumerate(self.split_names):
                 splits[(splits == number) & censored(self.spec, rows, split, fitted)] = _DROPPED
 
+    def bad(self) -> Iterator[BadRow]:
+        """Yield the bad rows of all parts in the order of the files."""
+        for rows in self.parts:
+            yield from rows.bad()
+
     def accounting(self) -> Accounting:
         """Count where the rows went."""
         count = {
             kind: sum(int(np.count_nonzero(s == kind)) for s in self._splits) for kind in (OUTSIDE, _DROPPED)
         }
-        quarantined = sum(len(rows.bad) for rows in self.parts)
+        quarantined = sum(rows.bad_count for rows in self.parts)
         return Accounting(
-            read=sum(len(rows) + len(rows.part.bad) for rows in self.parts),
+            read=sum(len(rows) + rows.part.bad.left_out for rows in self.parts),
             written={split: int(self.counts(split).sum()) for split in self.split_names},
             quarantined=quarantined,
             outside=count[OUTSIDE],
@@ -114,9 +120,10 @@ class RowSet:
         )
 
     def train(self) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
-        """Yield each part with its train rows."""
+        """Yield each part with its train rows; what was joined to them is dropped afterwards."""
         for number, rows in enumerate(self.parts):
             yield rows, self.chosen(number, "train")
+            rows.forget()
 
 
 def _with_bad(splits: NDArray[np.int8], rows: Rows) -> NDArray[np.int8]:

@@ -47,9 +47,15 @@ class Settings:
         return max(self.memory - _PROGRAM, self.memory // _LEAST_SHARE)
 
     @property
+    def workers(self) -> int:
+        """Threads that work at once: ``threads``, or fewer where memory holds no part for each of them."""
+        parts = self.data_memory // (_MEMORY_PER_PART_BYTE * _SMALLEST_PART)
+        return max(1, min(self.threads, parts - 1))
+
+    @property
     def part_bytes(self) -> int:
         """Raw bytes of one part."""
-        share = self.data_memory // (_MEMORY_PER_PART_BYTE * (self.threads + 1))
+        share = self.data_memory // (_MEMORY_PER_PART_BYTE * (self.workers + 1))
         return max(_SMALLEST_PART, min(_LARGEST_PART, share))
 
     def scratch(self, folder: Path) -> Scratch:

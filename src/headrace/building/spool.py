@@ -1,6 +1,6 @@
-"""Record batches put one after the other through files, so that a shard is never whole in memory.
+"""Record batches put one after the other through files, so that they are never whole in memory.
 
-The values and offsets of each column are appended to files; the shard's arrays are
+The values and offsets of each column are appended to files; the arrays of all rows are
 maps of these files. Validity stays in memory, a bit a row where anything is null.
 """
 
@@ -69,10 +69,11 @@ class _Column:
         self._size = 0
         self._validity = _Validity()
         self._offsets = _Offsets(path.with_name(f"{path.name}.offsets")) if _has_offsets(kind) else None
-        self._child = (
-            _Column(kind.value_type, path.with_name(f"{path.name}.child")) if _is_list(kind) else None
-        )
-        self._file = None if self._child is not None else path.open("wb")
+        self._children = [
+            _Column(child, path.with_name(f"{path.name}.{place}"))
+            for place, child in enumerate(_children(kind))
+        ]
+        self._file = None if self._children else path.open("wb")
 
     def append(self, array: pa.Array) -> None:
         if len(array) == 0:
@@ -80,21 +81,19 @@ class _Column:
         self._validity.append(validity(array), len(array))
         self._size += len(array)
         if pa.types.is_fixed_size_list(self._kind):
-            self._append_child(
-                array.values.slice(array.offset * self._kind.list_size, len(array) * self._kind.list_size)
-            )
-        elif self._offsets is not None and self._child is not None:
-            borders, values = list_borders(array)
+            first, size = array.offset * self._kind.list_size, len(array) * self._kind.list_size
+            self._children[0].append(array.values.slice(first, size))
+        elif pa.types.is_struct(self._kind):
+            for child, values in zip(self._children, array.flatten(), strict=True):
+                child.append(values)
+        elif self._offsets is not None and self._children:
+            borders, elements = list_borders(array)
             self._offsets.append(borders)
-            self._append_child(values)
+            self._children[0].append(elements)
         elif _is_text(self._kind):
             self._append_texts(array)
         else:
             self._write(numbers_of(array))
-
-    def _append_child(self, values: pa.Array) -> None:
-        assert self._child is not None
-        self._child.append(values)
 
     def _append_texts(self, array: pa.Array) -> None:
         texts = texts_of(array)
@@ -109,25 +108,26 @@ class _Column:
 
     def array(self) -> pa.Array:
         valid = self._validity.bitmap()
-        if self._child is not None:
-            return self._list(valid, self._child.array())
+        if self._children:
+            return self._nested(valid, [child.array() for child in self._children])
         self.close()
         values = _mapped(self._path)
         buffers = [valid, values] if self._offsets is None else [valid, self._borders(self._kind), values]
         return pa.Array.from_buffers(self._kind, self._size, buffers)
 
-    def _list(self, valid: pa.Buffer | None, values: pa.Array) -> pa.Array:
+    def _nested(self, valid: pa.Buffer | None, children: list[pa.Array]) -> pa.Array:
         if self._offsets is None:
-            return pa.Array.from_buffers(self._kind, self._size, [valid], children=[values])
-        kind = pa.large_list(values.type) if self._offsets.last >= 1 << 31 else pa.list_(values.type)
-        return pa.Array.from_buffers(kind, self._size, [valid, self._borders(kind)], children=[values])
+            return pa.Array.from_buffers(self._kind, self._size, [valid], children=children)
+        kind = pa.large_list if self._offsets.last >= 1 << 31 else pa.list_
+        wide = kind(children[0].type)
+        return pa.Array.from_buffers(wide, self._size, [valid, self._borders(wide)], children=children)
 
     def _borders(self, kind: pa.DataType) -> pa.Buffer:
         assert self._offsets is not None
         return self._offsets.buffer(wide=pa.types.is_large_list(kind) or pa.types.is_large_string(kind))
 
     def close(self) -> None:
-        for one in (self._child, self._offsets, self._file):
+        for one in (*self._children, self._offsets, self._file):
             if one is not None:
                 one.close()
 
@@ -195,8 +195,12 @@ def _has_offsets(kind: pa.DataType) -> bool:
     return _is_text(kind) or bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+def _children(kind: pa.DataType) -> list[pa.DataType]:
+    """Return the types of what a list or a struct holds; nothing of a plain type."""
+    if pa.types.is_struct(kind):
+        return [field.type for field in kind]
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return [kind.value_type] if is_list else []
 
 
 def _is_text(kind: pa.DataType) -> bool:

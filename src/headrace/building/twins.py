@@ -44,8 +44,8 @@ def _whole_floats(texts: pa.Array) -> list[str]:
 
 
 def _dictionaries(rowset: RowSet, vocabulary: str) -> Iterator[pa.Array]:
-    """Yield the different raw values of every part, of each feature on a vocabulary."""
+    """Yield the different raw values of every part, or of a joined table, of each feature on a vocabulary."""
     for name in rowset.spec.features_on(vocabulary):
         place = feature_places(rowset.spec, rowset.spec.features[name])[0]
-        for rows in rowset.parts:
+        for rows in rowset.parts if place.table is None else rowset.parts[:1]:
             yield rows.dictionary(place).cast(pa.large_string())

@@ -81,7 +81,7 @@ def write_shards(
 ) -> dict[str, list[FileEntry]]:
     """Write the shards that are not there yet; return every split's shards in row order."""
     plans = plan_shards(rowset, fitted, labels=labels)
-    piece_bytes = settings.data_memory // (_PIECES_IN_MEMORY * settings.threads)
+    piece_bytes = settings.data_memory // (_PIECES_IN_MEMORY * settings.workers)
     piece_rows = max(_SAMPLE_ROWS, min(_MOST_PIECE_ROWS, piece_bytes // _mean_row_bytes(plans)))
 
     def finish(plan: ShardPlan) -> FileEntry:
@@ -94,7 +94,7 @@ def write_shards(
         return FileEntry.of(folder, plan.name, rows=plan.end - plan.start)
 
     entries: dict[str, list[FileEntry]] = {split: [] for split in rowset.split_names}
-    for plan, entry in zip(plans, run_in_order(finish, plans, settings.threads), strict=True):
+    for plan, entry in zip(plans, run_in_order(finish, plans, settings.workers), strict=True):
         entries[plan.split].append(entry)
         settings.progress("encoding", sum(map(len, entries.values())) / len(plans))
     return entries

@@ -106,8 +106,8 @@ class FeatureEncoder:
         if self.vocabulary.rules.unseen != "error":
             return
         dictionary = rows.dictionary(self.places[0])
-        unseen = np.flatnonzero(self.vocabulary.find(dictionary) < 0)
-        met = codes[np.isin(codes, unseen)]
+        unseen = rows.of_codes(self.places[0], (self.vocabulary, "unseen"), self._unseen(dictionary))
+        met = codes[unseen[codes]]
         if len(met):
             raise VocabularyError(
                 f"features.{self.name}: {str(dictionary[int(met[0])])!r} is not in the vocabulary "
@@ -115,6 +115,12 @@ class FeatureEncoder:
                 'and unseen = "error". '
                 'Add rows that hold it to train, or choose unseen = "unknown" or "hash".'
             )
+
+    def _unseen(self, dictionary: pa.Array) -> Callable[[], NDArray[np.bool_]]:
+        """Return what tells of each code whether its value has no id; a missing one always has one."""
+        vocabulary = self.vocabulary
+        assert vocabulary is not None
+        return lambda: np.append(vocabulary.find(dictionary) < 0, False)
 
     def own_ids(self, numbers: NDArray[np.int64], present: NDArray[np.bool_]) -> Encoded:
         """Return ids of a feature without a vocabulary; a negative number is UNKNOWN."""
@@ -294,10 +300,14 @@ def _(feature: Cross, encoder: FeatureEncoder, rows: Rows, chosen: Chosen) -> En
 
 def _hashes(rows: Rows, place: Place) -> NDArray[np.uint64]:
     """Return the XXH64 of each id text of a column's dictionary, and 0 for a missing value."""
-    view = texts_of(rows.dictionary(place))
-    hashes = np.zeros(len(view) + 1, np.uint64)
-    hash_texts(view.data, view.begins, view.ends, np.uint64(0), hashes[:-1])
-    return hashes
+
+    def make() -> NDArray[np.uint64]:
+        view = texts_of(rows.dictionary(place))
+        hashes = np.zeros(len(view) + 1, np.uint64)
+        hash_texts(view.data, view.begins, view.ends, np.uint64(0), hashes[:-1])
+        return hashes
+
+    return rows.of_codes(place, "XXH64", make)
 
 
 _PARTS: dict[str, Callable[[pa.Array], pa.Array]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from headrace.parse.part import Part
 from headrace.parse.readings import key_of
 from headrace.sources import BadRow
 
+_NONE: NDArray[np.int64] = np.empty(0, np.int64)
+
 
 class Rows:
     """A part with its joined tables.
@@ -23,23 +25,30 @@ class Rows:
     Args:
         part: Parsed rows.
         tables: The joined tables by name.
-        keys: The readings and checks whose faults count; those of others are passed over.
+        keys: The readings and checks whose faults count, in their order; those of others are passed over.
     """
 
-    def __init__(self, part: Part, tables: Mapping[str, JoinedTable], keys: Iterable[str]) -> None:
+    def __init__(self, part: Part, tables: Mapping[str, JoinedTable], keys: Sequence[str]) -> None:
         self.part = part
         self._tables = tables
         self._joined: dict[Place, pa.Array] = {}
-        self._ids: dict[tuple[Place, int, int], NDArray[Any]] = {}
-        first = _first_faults(part, keys) if part.faults else {}
+        self._of_codes: dict[Hashable, NDArray[Any]] = {}
         self.good: NDArray[np.bool_] = np.ones(len(part), bool)
         """bool [n]: the row is not bad."""
-        self.good[list(first)] = False
-        self.bad: list[BadRow] = sorted([*part.bad, *first.values()], key=lambda bad: (bad.file, bad.row))
-        """The bad rows in the order of the files, each once, with the first reason."""
+        self._bad = part.bad.first(keys) if len(part.bad) else _NONE
+        self.good[part.bad.places(self._bad)] = False
 
     def __len__(self) -> int:
         return len(self.part)
+
+    @property
+    def bad_count(self) -> int:
+        """How many rows are bad."""
+        return len(self._bad)
+
+    def bad(self) -> Iterator[BadRow]:
+        """Yield the bad rows in the order of the files, each once, with the first reason."""
+        yield from self.part.bad.rows(self._bad)
 
     def has(self, place: Place) -> bool:
         """Return whether the sources had this column."""
@@ -69,27 +78,31 @@ class Rows:
 
         Looked up once for all features that read the column alike.
         """
-        key = (place, id(vocabulary), null_id)
-        known = self._ids.get(key)
-        if known is None:
+
+        def find() -> NDArray[Any]:
             found = vocabulary.find(self.dictionary(place))
             known = np.empty(len(found) + 1, dtype)
             known[:-1] = found
             known[-1] = null_id
-            self._ids[key] = known
-        return known
+            return known
+
+        return self.of_codes(place, (vocabulary, null_id), find)
+
+    def of_codes(self, place: Place, what: Hashable, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """Return what ``make`` gives for the codes of a column, made once.
+
+        Args:
+            place: The column.
+            what: Names what is made, beside the column.
+            make: Makes it of ``dictionary(place)``; that of a joined table serves the rows of every part.
+        """
+        known = self._of_codes if place.table is None else self._tables[place.table].of_codes
+        key = (place, what)
+        if key not in known:
+            known[key] = make()
+        return known[key]
 
     def forget(self) -> None:
         """Drop what was joined and looked up; it is made again where it is asked for."""
         self._joined = {}
-        self._ids = {}
-
-
-def _first_faults(part: Part, keys: Iterable[str]) -> dict[int, BadRow]:
-    """Return the first fault of each place that one of the readings or checks named by ``keys`` found."""
-    wanted = set(keys)
-    first: dict[int, BadRow] = {}
-    for fault in part.faults:
-        if fault.key in wanted:
-            first.setdefault(fault.place, fault.bad)
-    return first
+        self._of_codes = {}

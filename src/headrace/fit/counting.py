@@ -20,28 +20,23 @@ def count_elements(
     codes: NDArray[np.uint32],
     borders: NDArray[np.int64],
     chosen: NDArray[np.int64],
-    size: int,
+    counts: NDArray[np.int64],
     *,
     distinct: bool,
-) -> NDArray[np.int64]:
+) -> None:
     """Count the elements of chosen rows.
 
     Args:
         codes: uint32 [elements].
         borders: int64 [n + 1], where each row's elements begin.
         chosen: int64, which rows count.
-        size: Number of codes.
+        counts: int64 [codes + 1], added to, by code; the last one counts missing elements.
         distinct: Count an element once a row.
-
-    Returns:
-        int64 [size + 1], by code; the last one counts missing elements.
     """
-    counts = np.zeros(size + 1, np.int64)
     if distinct:
-        ragged.count_distinct_codes(codes, borders, chosen, counts, np.full(size + 1, -1, np.int64))
+        ragged.count_distinct_codes(codes, borders, chosen, counts, np.full(len(counts), -1, np.int64))
     else:
         ragged.count_codes(codes, borders, chosen, counts)
-    return counts
 
 
 class ValueCounts:
@@ -62,7 +57,7 @@ class ValueCounts:
 
         Args:
             texts: The id text of each code, large_string [size].
-            counts: int64 [size + 1], as ``count_elements`` gives them.
+            counts: int64 [size + 1], as ``count_elements`` adds them up.
             missing_id: The reserved id that the column's missing values have.
         """
         met = np.flatnonzero(counts[:-1])

@@ -4,19 +4,18 @@ On disk a part is a folder that appears whole:
 
     rows.arrow          one row per row: file, row, and a column for each reading
     dictionaries.arrow  one row: for each reading with codes, the list of its id texts
-    bad.jsonl           rows that cannot be read, and what else is wrong with the others
+    bad.arrow           rows that cannot be read, and what else is wrong with the others
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,26 +24,17 @@ from numpy.typing import NDArray
 from headrace import disk
 from headrace.arrays import numbers_of
 from headrace.kernels.lookup import NULL_CODE
+from headrace.parse.bad_rows import NO_BAD_ROWS, BadRows, Fault
 from headrace.parse.checks import Check, check_key
 from headrace.parse.codes import OwnCodes
 from headrace.parse.faults import Faults
 from headrace.parse.interner import Interner
 from headrace.parse.readings import IdLists, Ids, Reading, WeightedIds, key_of
 from headrace.parse.typed import read_column
+from headrace.scratch import IN_MEMORY, Scratch
 from headrace.sources import BadRow, Batch
 
 _WITH_CODES = (Ids, IdLists, WeightedIds)
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A row of a part that one reading or check cannot take."""
-
-    place: int
-    """The row's place in the part."""
-    key: str
-    """The reading or check, as ``key_of`` or ``check_key`` gives it."""
-    bad: BadRow
 
 
 @dataclass
@@ -59,24 +49,59 @@ class Part:
     """By key of the reading; see ``headrace.parse.typed``."""
     dictionaries: dict[str, pa.Array]
     """By key of the reading: the id text of each code, large_string."""
-    faults: list[Fault]
-    bad: list[BadRow] = field(default_factory=list)
-    """Rows that are not among the part's rows."""
+    bad: BadRows = NO_BAD_ROWS
+    """Rows that are not among the part's rows, and what is wrong with those that are."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
-class PartReader:
-    """Collects parsed batches, in the order of the rows, into one part."""
+class Collector(Protocol):
+    """Puts record batches one after the other, in memory or elsewhere."""
 
-    def __init__(self, readings: Iterable[Reading], checks: Iterable[Check] = ()) -> None:
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Add a batch."""
+
+    def joined(self) -> pa.RecordBatch:
+        """Return all rows as one batch; at least one was added."""
+
+
+class _InMemory:
+    """Keeps the batches as they are until they are joined."""
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+
+    def joined(self) -> pa.RecordBatch:
+        columns = [joined(pieces) for pieces in zip(*(one.columns for one in self._batches), strict=True)]
+        return pa.RecordBatch.from_arrays(columns, self._batches[0].schema.names)
+
+
+class PartReader:
+    """Collects parsed batches, in the order of the rows, into one part.
+
+    Args:
+        readings: What is read.
+        checks: What is checked of each row.
+        collector: Where the columns are collected; None: in memory.
+        scratch: Where the dictionaries grow.
+    """
+
+    def __init__(
+        self,
+        readings: Iterable[Reading],
+        checks: Iterable[Check] = (),
+        collector: Collector | None = None,
+        scratch: Scratch = IN_MEMORY,
+    ) -> None:
         self._readings = {key_of(reading): reading for reading in readings}
         self._checks = {check_key(check): check for check in checks}
-        self._interners = {key: Interner() for key in self._readings}
-        self._columns: dict[str, list[pa.Array]] = {key: [] for key in self._readings}
-        self._files: list[NDArray[np.int32]] = []
-        self._rows: list[NDArray[np.int64]] = []
+        self._interners = {key: Interner(scratch=scratch) for key in self._readings}
+        self._collector: Collector = _InMemory() if collector is None else collector
+        self._is_given = False
         self._faults: list[Fault] = []
         self._bad: list[BadRow] = []
         self._size = 0
@@ -86,34 +111,43 @@ class PartReader:
         columns = {}
         for key, reading in self._readings.items():
             columns[key], faults = read_column(reading, batch.columns[reading.path], self._interners[key])
-            self._columns[key].append(columns[key])
             self._faults += faults_of(batch, key, faults, self._size)
         for key, check in self._checks.items():
             self._faults += faults_of(batch, key, check.faults(columns), self._size)
-        self._files.append(np.full(len(batch), batch.file, np.int32))
-        self._rows.append(batch.rows)
+        self._append(np.full(len(batch), batch.file, np.int32), batch.rows, columns)
         self._bad.extend(batch.bad)
         self._size += len(batch)
 
+    def _append(
+        self, files: NDArray[np.int32], rows: NDArray[np.int64], columns: Mapping[str, pa.Array]
+    ) -> None:
+        self._is_given = True
+        arrays = [pa.array(files), pa.array(rows), *columns.values()]
+        self._collector.append(pa.RecordBatch.from_arrays(arrays, ["file", "row", *columns]))
+
+    def _nothing(self) -> dict[str, pa.Array]:
+        """Return the columns of no row."""
+        return {
+            key: read_column(reading, pa.nulls(0), self._interners[key])[0]
+            for key, reading in self._readings.items()
+        }
+
     def part(self) -> Part:
         """Return what was collected."""
+        if not self._is_given:
+            self._append(np.empty(0, np.int32), np.empty(0, np.int64), self._nothing())
+        files, rows, *columns = self._collector.joined().columns
         return Part(
-            files=np.concatenate([*self._files, np.empty(0, np.int32)]),
-            rows=np.concatenate([*self._rows, np.empty(0, np.int64)]),
-            columns={key: self._column(key) for key in self._readings},
+            files=numbers_of(files),
+            rows=numbers_of(rows),
+            columns=dict(zip(self._readings, columns, strict=True)),
             dictionaries={
                 key: self._interners[key].values()
                 for key, reading in self._readings.items()
                 if isinstance(reading, _WITH_CODES)
             },
-            faults=self._faults,
-            bad=self._bad,
+            bad=BadRows.of(self._bad, self._faults),
         )
-
-    def _column(self, key: str) -> pa.Array:
-        if self._columns[key]:
-            return joined(self._columns[key])
-        return read_column(self._readings[key], pa.nulls(0), self._interners[key])[0]
 
 
 def read_part(batch: Batch, readings: Mapping[str, Reading], checks: Mapping[str, Check]) -> Part:
@@ -134,7 +168,7 @@ def read_part(batch: Batch, readings: Mapping[str, Reading], checks: Mapping[str
     for key, check in checks.items():
         faults += faults_of(batch, key, check.faults(columns))
     files = np.full(len(batch), batch.file, np.int32)
-    return Part(files, batch.rows, columns, dictionaries, faults)
+    return Part(files, batch.rows, columns, dictionaries, BadRows.of([], faults))
 
 
 def faults_of(batch: Batch, key: str, faults: Faults, first: int = 0) -> list[Fault]:
@@ -170,38 +204,24 @@ def save_part(part: Part, folder: Path, finish: Callable[[Path], None] | None = 
     _write(
         temporary / "dictionaries.arrow", pa.RecordBatch.from_arrays(lists, names), list(part.dictionaries)
     )
-    lines = [_bad_line(bad, None, None) for bad in part.bad]
-    lines += [_bad_line(fault.bad, fault.place, fault.key) for fault in part.faults]
-    (temporary / "bad.jsonl").write_text("".join(lines))
+    _write(temporary / "bad.arrow", part.bad.table, list(part.bad.keys))
     if finish is not None:
         finish(temporary)
     temporary.rename(folder)
 
 
-def open_part(folder: Path, wanted: Collection[str] | None = None) -> Part:
-    """Memory-map a saved part; with ``wanted`` only the columns of these keys."""
+def open_part(folder: Path, wanted: Sequence[str] | None = None) -> Part:
+    """Memory-map a saved part; with ``wanted`` what a part that was read for these keys alone would hold."""
     rows, keys = _open(folder / "rows.arrow")
     lists, dictionary_keys = _open(folder / "dictionaries.arrow")
-    faults, bad = [], []
-    for line in (folder / "bad.jsonl").read_text().splitlines():
-        entry = json.loads(line)
-        row = _bad_row(entry)
-        if entry["place"] is None:
-            bad.append(row)
-        else:
-            faults.append(Fault(entry["place"], entry["key"], row))
-    return Part(
-        files=rows.column(0).to_numpy(),
-        rows=rows.column(1).to_numpy(),
-        columns={
-            key: column
-            for key, column in zip(keys, rows.columns[2:], strict=True)
-            if wanted is None or key in wanted
-        },
-        dictionaries={key: column.values for key, column in zip(dictionary_keys, lists.columns, strict=True)},
-        faults=faults,
-        bad=bad,
-    )
+    columns = dict(zip(keys, rows.columns[2:], strict=True))
+    dictionaries = {key: column.values for key, column in zip(dictionary_keys, lists.columns, strict=True)}
+    bad = BadRows(*_open(folder / "bad.arrow"))
+    if wanted is not None:
+        columns = {key: columns[key] for key in wanted if key in columns}
+        dictionaries = {key: dictionaries[key] for key in wanted if key in dictionaries}
+        bad = bad.only(wanted)
+    return Part(rows.column(0).to_numpy(), rows.column(1).to_numpy(), columns, dictionaries, bad)
 
 
 def check_part(part: Part) -> None:
@@ -221,8 +241,7 @@ def check_part(part: Part) -> None:
         codes = _codes(part.columns[key])
         if (codes[codes != NULL_CODE] >= len(texts)).any():
             raise ValueError(f"{key}: a code is beyond the dictionary")
-    if any(not 0 <= fault.place < len(part) for fault in part.faults):
-        raise ValueError("a bad row is beyond the rows")
+    part.bad.check(len(part))
 
 
 def _codes(column: pa.Array) -> NDArray[np.uint32]:
@@ -247,32 +266,7 @@ def _write(path: Path, batch: pa.RecordBatch, keys: list[str]) -> None:
         writer.write_batch(batch)
 
 
-def _open(path: Path) -> tuple[pa.RecordBatch, list[str]]:
+def _open(path: Path) -> tuple[pa.RecordBatch, tuple[str, ...]]:
     with pa.memory_map(os.fsencode(path)) as source:
         batch = pa.ipc.open_file(source).get_batch(0)
-    return batch, json.loads(batch.schema.metadata[b"keys"])
-
-
-def _bad_line(bad: BadRow, place: int | None, key: str | None) -> str:
-    entry = {
-        "file": bad.file,
-        "row": bad.row,
-        "line": bad.line,
-        "byte_offset": bad.byte_offset,
-        "reason": bad.reason,
-        "raw": base64.b64encode(bad.raw).decode(),
-        "place": place,
-        "key": key,
-    }
-    return json.dumps(entry) + "\n"
-
-
-def _bad_row(entry: Mapping[str, Any]) -> BadRow:
-    return BadRow(
-        entry["file"],
-        entry["row"],
-        entry["line"],
-        entry["byte_offset"],
-        entry["reason"],
-        base64.b64decode(entry["raw"]),
-    )
+    return batch, tuple(json.loads(batch.schema.metadata[b"keys"]))

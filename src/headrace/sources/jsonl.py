@@ -6,7 +6,7 @@ full of escapes, Arrow's reader takes runs of them (``json_fast``). The rest is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,27 +70,42 @@ class JsonParser:
             pieces.append(Parsed(arrays, left[plain]))
             left = left[~plain]
         if self._may_be_fast and left.size > _FEW_ROWS:
-            pieces += self._by_arrow(data, records, left)
+            pieces += self._by_arrow(data, records, left, bad)
         pieces.append(self._one_by_one(data, records, pieces, bad))
         merged = _merged([piece for piece in pieces if piece.rows.size] or pieces[-1:])
         return Parsed(merged.arrays, merged.rows, dict(sorted(bad.items())))
 
-    def _by_arrow(self, data: bytes, records: Records, rows: NDArray[np.int64]) -> Iterator[Parsed]:
-        """Yield what Arrow's reader takes of the rows, half a megabyte at a time: a refusal costs little."""
+    def _by_arrow(
+        self, data: bytes, records: Records, rows: NDArray[np.int64], bad: dict[int, str]
+    ) -> Iterator[Parsed]:
+        """Yield what Arrow's reader takes of the rows, half a megabyte at a time: a refusal costs little.
+
+        A run that it refuses is read exactly, and what it is guessed to hold is learned from it.
+        """
         rows = rows[check_objects(data, records, DEEPEST)[rows] == 0]
         sizes = np.cumsum(records.ends[rows].astype(np.int64) - records.starts[rows])
         for run in np.split(rows, np.flatnonzero(np.diff(sizes // _RUN_BYTES)) + 1):
             fast = self._fast or self._learn(data, records, run[:_FEW_ROWS])
             self._fast = fast
             kept, arrays = _read_fast(fast, data, records, run)
-            if arrays is None:
-                self._fast = self._learn(data, records, run)
-            else:
+            if arrays is not None:
                 yield Parsed(arrays, kept)
+                continue
+            kept, values = _exact_values(self.columns, data, records, run, bad)
+            hints = learn_hints(self.columns, values)
+            self._fast = FastJson(self.columns, hints)
+            yield self._exact(kept, values, hints)
 
     def _learn(self, data: bytes, records: Records, rows: NDArray[np.int64]) -> FastJson:
         _, values = _exact_values(self.columns, data, records, rows, {})
         return FastJson(self.columns, learn_hints(self.columns, values))
+
+    def _exact(
+        self, rows: NDArray[np.int64], values: list[list[Any]], hints: Mapping[str, pa.DataType]
+    ) -> Parsed:
+        """Return rows whose values were read exactly."""
+        pairs = zip(values, self.columns, strict=True)
+        return Parsed([exact_array(some, column, hints[column.path]) for some, column in pairs], rows)
 
     def _one_by_one(
         self, data: bytes, records: Records, pieces: Sequence[Parsed], bad: dict[int, str]
@@ -107,8 +122,7 @@ class JsonParser:
                 hints |= {
                     column.path: array.type for column, array in zip(self.columns, piece.arrays, strict=True)
                 }
-        pairs = zip(values, self.columns, strict=True)
-        return Parsed([exact_array(some, column, hints[column.path]) for some, column in pairs], rows)
+        return self._exact(rows, values, hints)
 
 
 def _merged(pieces: Sequence[Parsed]) -> Parsed:

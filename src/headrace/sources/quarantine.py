@@ -21,6 +21,8 @@ from headrace.disk import as_path, writing
 from headrace.errors import StoreError
 from headrace.sources.batch import BadRow
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
 
 @dataclass(frozen=True)
 class QuarantinedRow:
@@ -63,7 +65,7 @@ class QuarantinedRow:
         except UnicodeDecodeError:
             value["raw"] = base64.b64encode(self.raw).decode()
             value["base64"] = True
-        text = json.dumps(value, ensure_ascii=False) + "\n"
+        text = _ENCODER.encode(value) + "\n"
         return text.encode("utf-8", "backslashreplace")
 
     @classmethod
