@@ -216,6 +216,71 @@ def test_set_epoch_keeps_a_loaded_position_of_the_same_epoch_only() -> None:
         assert next(iter(resumed))["index"][0] == expected
 
 
+def first_key(loader: Loader) -> tuple[int, int]:
+    epoch = loader.epoch
+    return epoch, int(next(iter(loader))["key"][0])
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_leaving_after_the_last_batch_is_a_full_pass(threads: int) -> None:
+    loader = Loader(Counting(20), batch_size=10, shuffle="global", threads=threads)
+    first = [next(iterator)["index"].tolist() for iterator in [iter(loader)] for _ in range(2)]
+    state = loader.state_dict()
+    assert (state["epoch"], state["position"]) == (1, 0)
+    second = [batch["index"].tolist() for batch in loader]
+    resumed = Loader(Counting(20), batch_size=10, shuffle="global", threads=threads)
+    resumed.load_state_dict(state)
+    assert [batch["index"].tolist() for batch in resumed] == second != first
+    assert loader.epoch == 2
+
+
+def test_an_epoch_that_was_gone_through_can_be_asked_for_again() -> None:
+    loader = Loader(Counting(20), batch_size=10, shuffle="global")
+    first = [next(iterator)["index"].tolist() for iterator in [iter(loader)] for _ in range(2)]
+    loader.set_epoch(0)
+    assert [batch["index"].tolist() for batch in loader] == first
+
+
+def test_another_epoch_ends_the_pass_that_is_under_way() -> None:
+    loader = Loader(Counting(40), batch_size=10)
+    iterator = iter(loader)
+    next(iterator)
+    loader.set_epoch(0)
+    next(iterator)
+    loader.set_epoch(5)
+    assert (loader.state_dict()["epoch"], loader.state_dict()["position"]) == (5, 0)
+    with pytest.raises(LoaderError, match="another epoch or a loaded state has taken the place"):
+        next(iterator)
+    assert first_key(loader) == (5, 0)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_loading_and_setting_the_epoch_in_every_order(steps: int) -> None:
+    def loader() -> Loader:
+        return Loader(Counting(40), batch_size=10)
+
+    run = loader()
+    run.set_epoch(3)
+    iterator = iter(run)
+    for _ in range(steps):
+        next(iterator)
+    state = run.state_dict()
+    for before in (None, 0, 3, 7):
+        for after, expected in ((None, (3, 10 * steps)), (3, (3, 10 * steps)), (4, (4, 0)), (2, (2, 0))):
+            resumed = loader()
+            if before is not None:
+                resumed.set_epoch(before)
+                next(iter(resumed))
+            resumed.load_state_dict(state)
+            if after is not None:
+                resumed.set_epoch(after)
+            assert (resumed.state_dict()["epoch"], resumed.state_dict()["position"]) == expected
+            assert first_key(resumed) == expected
+            resumed.load_state_dict(state)
+            resumed.load_state_dict(state)
+            assert first_key(resumed) == (3, 10 * steps)
+
+
 def test_state_is_a_few_numbers_and_names() -> None:
     loader = Loader(Counting(100), batch_size=10, shuffle="global", seed=7)
     next(iter(loader))
@@ -260,6 +325,9 @@ def test_a_plan_of_another_budget_is_refused() -> None:
         ({"position": 101}, "position 101, and epoch 0 has 100 samples"),
         ({"position": -1}, "position=-1"),
         ({"epoch": "0"}, "epoch='0'"),
+        ({"position": 1.0}, "position=1.0"),
+        ({"seed": "0"}, "state is of seed '0', this loader has seed 0"),
+        ({"order": None}, "order kind=None"),
     ],
 )
 def test_a_damaged_state_is_refused(change, message: str) -> None:
@@ -270,6 +338,25 @@ def test_a_damaged_state_is_refused(change, message: str) -> None:
         loader.load_state_dict({"model": 1})
     with pytest.raises(StateError, match="no loader state"):
         loader.load_state_dict(None)
+
+
+def test_a_position_inside_a_batch_of_a_plan_is_refused_and_changes_nothing() -> None:
+    order = LengthBucketed(np.arange(100) % 9)
+    loader = Loader(Counting(100), max_tokens=40, shuffle=order)
+    next(iter(loader))
+    before = loader.state_dict()
+    assert before["position"] > 1
+    damaged = {**before, "epoch": 4, "position": before["position"] - 1}
+    with pytest.raises(StateError, match=r"position \d+ in epoch 4: .*is inside a batch of this plan"):
+        loader.load_state_dict(damaged)
+    assert loader.state_dict() == before
+
+
+def test_a_state_may_hold_integers_of_numpy() -> None:
+    loader = Loader(Counting(100), batch_size=10)
+    loader.load_state_dict({**loader.state_dict(), "epoch": np.int64(2), "position": np.int32(20)})
+    assert json.loads(json.dumps(loader.state_dict()))["position"] == 20
+    assert first_key(loader) == (2, 20)
 
 
 def test_another_selection_of_the_same_dataset_is_refused() -> None:

@@ -127,6 +127,33 @@ def drawn_steps(loader: Loader, steps: int) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.concatenate([batch[name] for batch in batches]) for name in ("part", "index"))
 
 
+def test_each_epoch_of_an_endless_mixture_is_another_one_from_the_start() -> None:
+    space = Mixture({"a": Growing(0), "b": Counting(4)}, {"a": 0.5, "b": 0.5}, stop="never", shuffle=False)
+    streams = []
+    for epoch in (0, 1, 2, 10**12):
+        part, index = drawn_steps(Loader(space, batch_size=50, epoch=epoch), 2)
+        assert index[part == 0][:9].tolist() == [0, 1, 0, 1, 2, 0, 1, 2, 3]
+        streams.append(tuple(part.tolist()))
+    assert len(set(streams)) == 4
+
+
+def test_an_epoch_beyond_all_counting_is_refused() -> None:
+    assert next(iter(Loader(two(), batch_size=4, epoch=100)))["index"].size == 4
+    with pytest.raises(LoaderError, match=r"epoch 10+ of a mixture .*fewer than 2\*\*62"):
+        Loader(two(), batch_size=4, epoch=10**18)
+    endless = mixture({"a": 1 << 62}, {"a": 1})
+    assert len(endless.at(0, 0)) == 1 << 62
+
+
+def test_weights_whose_sum_is_beyond_all_numbers() -> None:
+    assert mixture({"a": 1, "b": 1}, {"a": 1e308, "b": 1.5e308}).counts.tolist() == [400, 600]
+
+
+def test_how_well_a_mixture_is_shuffled_is_not_seen_in_its_numbers() -> None:
+    with pytest.raises(LoaderError, match=r"orders its samples itself.*measure the loaders of its parts"):
+        Loader(two(), batch_size=4).shuffle_quality()
+
+
 def test_weights_need_not_sum_to_one_and_go_to_thousandths() -> None:
     space = mixture({"a": 10, "b": 10, "c": 10}, {"a": 1, "b": 1, "c": 1})
     assert space.counts.tolist() == [334, 333, 333]

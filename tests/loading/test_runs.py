@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headrace.errors import LoaderError
 from headrace.fit.vocabulary import Vocabulary
 from headrace.loading import Bitmap, Fixed, Label, Loader, Mixture, Ragged, Rows, Scalar
+from headrace.loading.checks import needed_order
 from headrace.loading.pool import Pool
 from headrace.order import Block, LengthBucketed
 from headrace.testing import Counting, assert_batches_equal
@@ -94,8 +95,9 @@ def test_a_run_is_its_batches_one_by_one(name: str, data: st.DataObject) -> None
 @pytest.mark.parametrize("last", ["keep", "pad"])
 def test_threads_that_make_runs_deliver_what_single_steps_do(name: str, last: str) -> None:
     options = {"batch_size": 3, "seed": 5, "rank": 1, "world_size": 2, "last": last}
-    options["shuffle"] = False if name == "mixture" else "global"
-    single = list(Loader(SPACES[name](), threads=0, **options))
+    space = SPACES[name]()
+    options["shuffle"] = needed_order(space) or (False if name == "mixture" else "global")
+    single = list(Loader(space, threads=0, **options))
     runs = list(Loader(SPACES[name](), threads=1, **options))
     assert len(single) > 5
     for left, right in zip(single, runs, strict=True):

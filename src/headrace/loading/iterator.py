@@ -40,7 +40,8 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         maker = run.maker
         self._source: Prefetcher | OnDemand
         if threads:
-            self._source = Prefetcher(maker.make_run, self._steps, threads, ahead, _size_of)
+            shares = maker.makes_runs
+            self._source = Prefetcher(maker.make_run, self._steps, threads, ahead, _size_of, shares)
         else:
             length = RunLength(_size_of) if maker.makes_runs else RunLength(_size_of, longest=1)
             self._source = OnDemand(maker.make_run, self._steps, length)
@@ -92,7 +93,7 @@ class LoaderIterator(Iterator[dict[str, Any]]):
             raise StopIteration
         if not self._run.is_current(self._run):
             raise LoaderError(
-                "another pass or a loaded state has taken the place of this iterator; "
+                "another pass, another epoch or a loaded state has taken the place of this iterator; "
                 "go on with a new iter(loader)."
             )
         if self._step >= self._steps:

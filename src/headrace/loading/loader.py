@@ -6,14 +6,15 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import LoaderError, StateError
+from headrace.errors import LoaderError, OrderError, StateError
+from headrace.loading.checks import check_epoch, check_space, needed_order
 from headrace.loading.iterator import LoaderIterator
 from headrace.loading.maker import BatchMaker, Made, Pass, Transform
 from headrace.loading.output import OutputKind, converter
 from headrace.loading.pool import Pool
 from headrace.loading.progress import Progress
-from headrace.loading.ranks import resolve_ranks
-from headrace.loading.space import EpochSpace, SampleSpace, check_space
+from headrace.loading.ranks import distributed_ranks, resolve_ranks
+from headrace.loading.space import EpochSpace, SampleSpace
 from headrace.loading.state import State, check_state, make_state
 from headrace.loading.timing import Clock, Report
 from headrace.order.bucketed import checked_lengths, cut_order
@@ -38,7 +39,7 @@ class Loader:
     same on any number of ranks, with any number of threads, and after any resume.
 
     A full pass moves ``epoch`` on by one; leaving early and iterating again starts the same
-    epoch over, unless a state was loaded in between.
+    epoch over, unless a state was loaded in between. To leave after the last batch is a full pass.
 
     Args:
         space: What can gather: dataset rows, windows, skip-grams, a mixture.
@@ -51,7 +52,8 @@ class Loader:
             an object with ``sample(position)``.
         seed: Any integer, for the order and for everything that is drawn.
         epoch: The epoch of the first pass.
-        rank: This process. Default: of ``torch.distributed``, else of RANK and WORLD_SIZE, else 0 of 1.
+        rank: This process. Default: of ``torch.distributed``, also where that is initialised after the
+            loader was made; else of RANK and WORLD_SIZE, else 0 of 1.
         world_size: Number of processes.
         last: What becomes of the last, incomplete global batch. ``"keep"``: it is shared out, and a rank
             may get fewer samples, or none; ``"pad"``: every rank gets as many rows, and ``valid`` says
@@ -99,15 +101,21 @@ class Loader:
         check_space(space, "what a Loader is made of")
         self.space = space
         self.rank, self.world_size = resolve_ranks(rank, world_size)
+        self._follows_ranks = rank is None
         self.seed = integer("seed", seed, LoaderError)
         self.epoch = integer("epoch", epoch, LoaderError)
         self.last = last
         self.threads = _not_negative("threads", threads)
         self.prefetch = _not_negative("prefetch", prefetch)
         self.sampler = _sampler_of(space, shuffle)
-        self._budget = _budget(batch_size, global_batch_size, max_tokens, self.world_size)
+        self._sizes = {
+            "batch_size": batch_size,
+            "global_batch_size": global_batch_size,
+            "max_tokens": max_tokens,
+        }
+        self._budget = _budget(self._sizes, self.world_size)
         self.converter = converter(output, device, pin_memory)
-        self._transform = transform
+        self._transform = _checked_transform(transform)
         self._group = group
         self._progress = progress
         self._clock = Clock()
@@ -129,28 +137,35 @@ class Loader:
     def __getstate__(self) -> dict[str, Any]:
         ranks = {"rank": self.rank, "world_size": self.world_size}
         arguments = {**self._arguments, **ranks, "epoch": self.epoch}
-        return {"arguments": arguments, "position": self._position, "begin": self._begin}
+        return {
+            "arguments": arguments,
+            "follows_ranks": self._follows_ranks,
+            "position": self._position,
+            "begin": self._begin,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         space = state["arguments"].pop("space")
         self.__init__(space, **state["arguments"])  # type: ignore[misc]
+        self._follows_ranks = state["follows_ranks"]
         self._position, self._begin = state["position"], state["begin"]
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next.
 
-        The present one keeps a position that was loaded and not yet iterated; another starts at 0.
+        The present one keeps a position that was loaded and not yet iterated; another starts at 0,
+        and a pass that is under way is over: its iterator raises when it is asked for more.
         """
         epoch = integer("epoch", epoch, LoaderError)
-        if epoch != self.epoch:
-            self.epoch, self._position, self._begin = epoch, 0, 0
+        if epoch != self.epoch or self._all_delivered():
+            self.epoch, self._position, self._begin, self._pass = epoch, 0, 0, None
 
     def state_dict(self) -> State:
         """Return where the consumer is: a few numbers that go through JSON, the same on every rank.
 
         A state taken after the last batch of an epoch is that of the start of the next one.
         """
-        if self._position and not len(self._plan(self._position)):
+        if self._all_delivered():
             return make_state(self._identity(), self.epoch + 1, 0)
         return make_state(self._identity(), self.epoch, self._position)
 
@@ -167,10 +182,12 @@ class Loader:
         size = len(self._parts(epoch)[2])
         if position > size:
             raise StateError(f"state has position {position}, and epoch {epoch} has {size} samples.")
-        self.epoch = epoch
-        if position and not len(self._plan(position)):
-            self.epoch, position = epoch + 1, 0
-        self._position = self._begin = position
+        try:
+            steps = len(self._plan(position, epoch))
+        except OrderError as error:
+            raise StateError(f"state has position {position} in epoch {epoch}: {error}") from None
+        self.epoch, self._position = (epoch, position) if steps or not position else (epoch + 1, 0)
+        self._begin = self._position
         self._pass = None
 
     def report(self) -> Report:
@@ -179,6 +196,7 @@ class Loader:
 
     def _identity(self) -> dict[str, Any]:
         """Return what a state is compared by."""
+        self._follow_ranks()
         order = self.sampler.describe()
         if self._budget.tokens is not None:
             order["global_tokens"] = self._budget.tokens
@@ -198,6 +216,8 @@ class Loader:
         What ``iter(loader)`` and the adapters of frameworks are built on: the pass makes the
         batch of any step, and is told which batches were delivered.
         """
+        if self._all_delivered():
+            self._finish()
         begin, self._begin = self._begin, 0
         self._position = begin
         run = Pass(self._maker(begin), self._deliver, self._finish, self._is_current)
@@ -225,15 +245,27 @@ class Loader:
         """Return how near this loader's order comes to a true shuffle.
 
         Args:
-            samples: Positions that are looked at, from the start of the epoch; all where there are fewer.
+            samples: About how many positions are looked at, at least 1, in global batches that are spread
+                over the epoch; all where there are fewer.
+
+        Raises:
+            LoaderError: The space orders its samples itself, so that its indices say nothing of the order.
         """
+        if getattr(self.space, "brings_order", False):
+            raise LoaderError(
+                "this space orders its samples itself, so that their numbers say nothing of the shuffle; "
+                "measure the loaders of its parts, with shuffle='global'."
+            )
+        if integer("samples", samples, LoaderError) < 1:
+            raise LoaderError(f"samples={samples}; it must be at least 1.")
         order = self._parts(self.epoch)[2]
         return measure_shuffle(order, self._plan(0), len(self._parts(self.epoch)[1]), samples)
 
     def _parts(self, epoch: int) -> tuple[int, EpochSpace, EpochOrder]:
         """Return the space and the order of an epoch; made once."""
+        self._follow_ranks()
         if self._epoch_parts is None or self._epoch_parts[0] != epoch:
-            space = self.space.at(self.seed, epoch)
+            space = check_epoch(self.space.at(self.seed, epoch), self.space)
             self._epoch_parts = epoch, space, self._order(space, epoch)
         return self._epoch_parts
 
@@ -243,8 +275,8 @@ class Loader:
             return order
         return cut_order(order, _lengths_of(self.space, space), self._budget.tokens)
 
-    def _plan(self, begin: int) -> Plan:
-        order = self._parts(self.epoch)[2]
+    def _plan(self, begin: int, epoch: int | None = None) -> Plan:
+        order = self._parts(self.epoch if epoch is None else epoch)[2]
         return Plan(
             size=len(order),
             global_batch=self._budget.samples or 0,
@@ -274,6 +306,21 @@ class Loader:
         whole = len(self)
         return Progress(f"epoch {self.epoch}", whole, whole - steps)
 
+    def _all_delivered(self) -> bool:
+        """Whether the consumer has had the last batch of the epoch, and has not asked for one more."""
+        return self._position > 0 and not len(self._plan(self._position))
+
+    def _follow_ranks(self) -> None:
+        """Take the ranks of ``torch.distributed`` where none were given, and it came up after this loader.
+
+        Trainers start their processes, or join them, after a script has made its loaders.
+        """
+        ranks = distributed_ranks() if self._follows_ranks else None
+        if ranks is not None and ranks != (self.rank, self.world_size):
+            self.rank, self.world_size = ranks
+            self._budget = _budget(self._sizes, self.world_size)
+            self._epoch_parts = None
+
     def _is_current(self, run: Pass) -> bool:
         return self._pass is not None and self._pass() is run
 
@@ -291,11 +338,17 @@ def _not_negative(name: str, value: int) -> int:
     return number
 
 
-def _budget(
-    batch_size: int | None, global_batch_size: int | None, max_tokens: int | None, world_size: int
-) -> Budget:
-    """Return what a global batch holds."""
-    sizes = {"batch_size": batch_size, "global_batch_size": global_batch_size, "max_tokens": max_tokens}
+def _checked_transform(transform: Any) -> Transform | None:
+    if transform is not None and not callable(transform):
+        raise LoaderError(
+            f"transform= is a {type(transform).__name__}; it is a function transform(batch, keys)."
+        )
+    checked: Transform | None = transform
+    return checked
+
+
+def _budget(sizes: Mapping[str, int | None], world_size: int) -> Budget:
+    """Return what a global batch holds: of three sizes one is given."""
     given = {name: value for name, value in sizes.items() if value is not None}
     if len(given) != 1:
         found = " and ".join(f"{name}=" for name in given) or "none"
@@ -312,11 +365,22 @@ def _budget(
 def _sampler_of(space: SampleSpace, shuffle: Any) -> Sampler:
     """Return the sampler, which must leave a space alone that orders its samples itself."""
     sampler = as_sampler(shuffle)
+    _check_own_order(space, sampler)
     if not getattr(space, "brings_order", False):
         return sampler
     if not isinstance(sampler, Sequential | Global):
         raise LoaderError("this space orders its samples itself; use shuffle=False, and its own arguments.")
     return Sequential()
+
+
+def _check_own_order(space: SampleSpace, sampler: Sampler) -> None:
+    """Refuse another order for a space whose samples only one order can batch."""
+    needed = needed_order(space)
+    if needed is not None and type(sampler) is not type(needed):
+        raise LoaderError(
+            f"these samples need an order of their own, {needed.describe()['kind']}: "
+            "use the loader(…) of the space, or shuffle=space.order()."
+        )
 
 
 def _lengths_of(space: SampleSpace, epoch_space: EpochSpace) -> Any:

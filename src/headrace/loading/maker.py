@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.errors import LoaderError
+from headrace.loading.checks import check_batch, check_dict
 from headrace.loading.output import Converter, add_filling, grouped
 from headrace.loading.pool import Pool
 from headrace.loading.space import Batch, EpochSpace, Role, SampleSpace
@@ -125,8 +126,9 @@ class BatchMaker:
         if gather_run is not None:
             batches: list[Batch] = gather_run(indices, keys, bounds, self.pool)
             return batches
-        return [
-            _checked(self.epoch_space.gather(indices[a:b], keys[a:b]), "gather()")
+        gather, jagged = self.epoch_space.gather, getattr(self.space, "jagged", {})
+        return [  # copies, since a gather may give them back, and arrays of batches never share memory
+            check_batch(gather(indices[a:b].copy(), keys[a:b].copy()), b - a, "gather() returned", jagged)
             for a, b in pairwise(bounds.tolist())
         ]
 
@@ -136,7 +138,7 @@ class BatchMaker:
         assert self.transform is not None
         started = time.perf_counter()
         transformed = [
-            _checked(self.transform(batch, keys[a:b]), "transform=")
+            check_dict(self.transform(batch, keys[a:b]), "transform= returned")
             for batch, (a, b) in zip(batches, pairwise(bounds.tolist()), strict=True)
         ]
         self.clock.lap("transform", started)
@@ -186,9 +188,3 @@ class Pass:
     """Call it once, when the consumer asked for more than there is."""
     is_current: Callable[[Pass], bool]
     """Whether the loader still is in this pass, and not in another or at a loaded state."""
-
-
-def _checked(batch: Any, what: str) -> Batch:
-    if not isinstance(batch, dict):
-        raise LoaderError(f"{what} returned a {type(batch).__name__}; it must return a dict of arrays.")
-    return batch

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from headrace.errors import LoaderError
 from headrace.kernels.mixture import BLOCK, deal
 from headrace.kernels.rng import stream_key
-from headrace.loading.space import Batch, EpochSpace, Role, SampleSpace, check_space
+from headrace.loading.checks import check_batch, check_epoch, check_space, needed_order
+from headrace.loading.space import Batch, EpochSpace, Role, SampleSpace
 from headrace.order.permutation import Permutation
 
 Stop: TypeAlias = Literal["first", "all", "never"]
@@ -29,12 +30,14 @@ class Mixture:
     thousandth), in an order drawn for the block. A part goes through its own samples in its own
     order, shuffled anew for each of its own epochs, and begins the next when one is over; the
     next epoch of the mixture goes on where each part was. So every sample of a part comes equally
-    often in the long run, whatever its weight.
+    often in the long run, whatever its weight. An endless mixture (``stop="never"``) has no next
+    epoch to go on in: each of its epochs is another order from the start.
 
         mixture = Mixture({"web": web, "books": books}, weights={"web": 0.7, "books": 0.3}, stop="all")
         Loader(mixture, global_batch_size=512)
 
-    Batches have the arrays of the parts, which must be alike, and ``part`` int64 [B]: which one it is.
+    Batches have the arrays of the parts, which must be alike, and ``part`` int64 [B]: which one it is
+    (of a mixture of mixtures: the outer one's).
 
     Args:
         spaces: The parts, by name.
@@ -109,10 +112,14 @@ class MixtureEpoch:
 
     def __init__(self, mixture: Mixture, seed: int, epoch: int) -> None:
         self._mixture = mixture
-        self._key = stream_key(seed, 0, "mixture")
-        self._parts = [_Part(name, space, seed, mixture.shuffle) for name, space in mixture.spaces.items()]
+        alike = 0 if mixture.stop != "never" else epoch
+        self._key = stream_key(seed, alike, "mixture")
+        self._parts = [
+            _Part(name, space, int(stream_key(seed, alike, f"mixture part {name}")), mixture.shuffle)
+            for name, space in mixture.spaces.items()
+        ]
         self._length = self._find_length()
-        self._first_draws = self._draws_of_epoch() * epoch if epoch else np.zeros(len(self._parts), np.int64)
+        self._first_draws = self._draws_before(epoch - alike)
 
     def __len__(self) -> int:
         return self._length
@@ -153,9 +160,22 @@ class MixtureEpoch:
     def _position_of(self, number: int, draw: int) -> int:
         """Return the position at which a part is drawn for the ``draw``-th time."""
         block, rank = divmod(draw, int(self._mixture.counts[number]))
+        if block >= _ENDLESS // BLOCK:
+            return _ENDLESS
         positions = np.arange(block * BLOCK, (block + 1) * BLOCK, dtype=np.int64)
         part, _ = deal(positions, self._mixture.counts, self._key)
         return int(positions[np.flatnonzero(part == number)[rank]])
+
+    def _draws_before(self, epoch: int) -> NDArray[np.int64]:
+        """Return how often the epochs before one have drawn each part: int64 [parts]."""
+        if epoch == 0:
+            return np.zeros(len(self._parts), np.int64)
+        if epoch * self._length >= _ENDLESS:
+            raise LoaderError(
+                f"epoch {epoch} of a mixture of {self._length} samples an epoch; "
+                "there are fewer than 2**62 samples in all."
+            )
+        return self._draws_of_epoch() * epoch
 
     def _draws_of_epoch(self) -> NDArray[np.int64]:
         """Return how often an epoch draws each part: int64 [parts]."""
@@ -172,7 +192,7 @@ class _Part:
     def __init__(self, name: str, space: SampleSpace, seed: int, shuffle: bool) -> None:
         self.name = name
         self.space = space
-        self.seed = int(stream_key(seed, 0, f"mixture part {name}"))
+        self.seed = seed
         self._shuffled = shuffle and not getattr(space, "brings_order", False)
         self._length: int | None = getattr(space, "epoch_length", None)
         self._ends: list[int] = []
@@ -186,13 +206,21 @@ class _Part:
 
     def empty(self) -> Batch:
         """Return a batch of no samples."""
-        return self.at(0).gather(np.empty(0, np.int64), np.empty(0, np.uint64))
+        return self._checked(self.at(0).gather(np.empty(0, np.int64), np.empty(0, np.uint64)), 0)
 
     def gather(self, epoch: int, positions: NDArray[np.int64]) -> Batch:
         """Gather the samples at some positions of one of the part's own epochs."""
         space, permutation = self._open(epoch)
         indices = positions if permutation is None else permutation.at(positions)
-        return space.gather(indices, positions.astype(np.uint64))
+        return self._checked(space.gather(indices, positions.astype(np.uint64)), positions.size)
+
+    def _checked(self, batch: object, size: int) -> Batch:
+        """Return a batch of the part, whose arrays can be put beside those of the others."""
+        what = f"gather() of part '{self.name}' of the mixture returned"
+        checked: Batch = check_batch(batch, size, what, getattr(self.space, "jagged", {}))
+        if "part" in checked and not isinstance(self.space, Mixture):
+            raise LoaderError(f"{what} an array 'part', which is what a mixture says the part by; rename it.")
+        return checked
 
     def locate(self, draws: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the part's own epoch of each draw, and the position in it."""
@@ -217,7 +245,7 @@ class _Part:
     def _open(self, epoch: int) -> tuple[EpochSpace, Permutation | None]:
         found = self._epochs.get(epoch)
         if found is None:
-            space = self.space.at(self.seed, epoch)
+            space = check_epoch(self.space.at(self.seed, epoch), self.space)
             order = Permutation(len(space), self.seed, epoch) if self._shuffled else None
             found = space, order
             self._epochs = {**dict(list(self._epochs.items())[1 - _CACHED_EPOCHS :]), epoch: found}
@@ -243,7 +271,8 @@ def _check_like(name: str, merged: NDArray[Any], array: NDArray[Any], rows: int)
     if array.dtype != merged.dtype or array.shape != (rows, *merged.shape[1:]):
         raise LoaderError(
             f"{name} is {array.dtype} {list(array.shape[1:])} in one part of the mixture and {merged.dtype} "
-            f"{list(merged.shape[1:])} in another; they must be alike, padded to one width (pad_to='max')."
+            f"{list(merged.shape[1:])} in another; they must be alike, padded to one width (pad_to='max', "
+            "or width='max')."
         )
 
 
@@ -255,6 +284,12 @@ def _check_names(spaces: Any, weights: Any) -> None:
         raise LoaderError(f"a mixture takes a dict of spaces and a dict of weights by name, not {found}.")
     for name, space in spaces.items():
         check_space(space, f"part '{name}' of the mixture")
+        needed = needed_order(space)
+        if needed is not None:
+            raise LoaderError(
+                f"part '{name}' of the mixture needs an order of its own, {needed.describe()['kind']}, "
+                "which a mixture does not keep."
+            )
     if set(spaces) != set(weights):
         odd = sorted(set(spaces) ^ set(weights))
         raise LoaderError(f"spaces and weights must have the same names; only one has {', '.join(odd)}.")
@@ -267,13 +302,21 @@ def _number(name: str, weight: Any) -> float:
         raise LoaderError(f"weight of '{name}' is {weight!r}; it must be a number.") from None
 
 
+def _shares_of_large(weights: list[float]) -> NDArray[np.float64]:
+    """Return the shares of weights whose sum is beyond the largest number."""
+    scaled = np.asarray(weights) / max(weights)
+    shares: NDArray[np.float64] = scaled / scaled.sum()
+    return shares
+
+
 def _counts(names: list[str], weights: list[float]) -> NDArray[np.int64]:
     """Return how many of a block's 1,000 positions each part has: largest remainders, ties to the first."""
-    total = sum(weights)
     for name, weight in zip(names, weights, strict=True):
         if not 0 < weight < float("inf"):
             raise LoaderError(f"weight of '{name}' is {weight}; it must be above 0. Leave the part out.")
-    exact = np.asarray(weights) / total * BLOCK
+    total = sum(weights)
+    shares = np.asarray(weights) / total if total < float("inf") else _shares_of_large(weights)
+    exact = shares * BLOCK
     counts = np.floor(exact).astype(np.int64)
     order = np.argsort(counts - exact, kind="stable")
     counts[order[: BLOCK - int(counts.sum())]] += 1

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.errors import LoaderError
+from headrace.loading.checks import check_batch
 from headrace.loading.space import Batch, Role
 
 OutputKind: TypeAlias = Literal["numpy", "torch", "jax"]
@@ -25,22 +26,34 @@ def add_filling(
         filling: Rows to add; 0 adds ``valid`` alone.
         fill: What stands in a filling row, by name; 0 where a name is absent.
         jagged: Arrays that have no row for a filling sample: its length is 0.
+
+    Raises:
+        LoaderError: An array has not one row a sample, or is named ``valid``, or cannot hold its filling.
     """
+    check_batch(batch, rows, "a batch that last='pad' would fill up has", jagged)
+    if "valid" in batch:
+        raise LoaderError("last='pad' gives 'valid', and the batch has an array of that name; rename it.")
     valid = np.arange(rows + filling) < rows
     if not filling:
         return {**batch, "valid": valid}
     padded = {
-        name: _padded(array, filling, fill.get(name, 0))
+        name: _padded(name, array, filling, fill.get(name, 0))
         for name, array in batch.items()
         if name not in jagged
     }
     return {**batch, **padded, "valid": valid}
 
 
-def _padded(array: NDArray[Any], filling: int, value: float) -> NDArray[Any]:
+def _padded(name: str, array: NDArray[Any], filling: int, value: float) -> NDArray[Any]:
     out = np.empty((len(array) + filling, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
-    out[len(array) :] = value
+    try:
+        out[len(array) :] = value
+    except (OverflowError, TypeError, ValueError):
+        raise LoaderError(
+            f"{name} is {array.dtype}, which cannot hold {value!r}, its filling for last='pad'; "
+            "mend what the space has in fill."
+        ) from None
     return out
 
 
@@ -79,7 +92,7 @@ class Converter:
         return batch
 
 
-def converter(output: str, device: Any, pin_memory: bool | None) -> Converter:
+def converter(output: Any, device: Any, pin_memory: bool | None) -> Converter:
     """Return the converter of an output.
 
     Raises:
@@ -90,7 +103,7 @@ def converter(output: str, device: Any, pin_memory: bool | None) -> Converter:
         "torch": _torch_converter,
         "jax": _jax_converter,
     }
-    if output not in makers:
+    if not isinstance(output, str) or output not in makers:
         raise LoaderError(f"output='{output}'; it is 'numpy', 'torch' or 'jax'.")
     return makers[output](device, pin_memory)
 

@@ -21,13 +21,13 @@ def resolve_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
         given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
         raise LoaderError(f"{given}= is given without {missing}=; give both, or neither.")
     if rank is None or world_size is None:
-        rank, world_size = _distributed_ranks() or _environment_ranks()
+        rank, world_size = distributed_ranks() or _environment_ranks()
     rank, world_size = integer("rank", rank, LoaderError), integer("world_size", world_size, LoaderError)
     check_ranks(rank, world_size)
     return rank, world_size
 
 
-def _distributed_ranks() -> tuple[int, int] | None:
+def distributed_ranks() -> tuple[int, int] | None:
     """Ask ``torch.distributed``, where it has been imported and initialised."""
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
@@ -36,12 +36,20 @@ def _distributed_ranks() -> tuple[int, int] | None:
 
 
 def _environment_ranks() -> tuple[int, int]:
-    """Read RANK and WORLD_SIZE, as torchrun sets them."""
-    texts = os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1")
+    """Read RANK and WORLD_SIZE, as torchrun sets them; launchers on one node give LOCAL_RANK alone."""
+    size = os.environ.get("WORLD_SIZE", "1")
+    rank = os.environ.get("RANK")
+    if rank is None and size != "1" and os.environ.get("NODE_RANK", "0") == "0":
+        rank = os.environ.get("LOCAL_RANK")
+    if rank is None and size != "1":
+        raise LoaderError(
+            f"the environment has WORLD_SIZE={size!r} and no RANK, so that every process would take "
+            "the same part; give rank= and world_size=, or initialise torch.distributed before."
+        )
     try:
-        return int(texts[0]), int(texts[1])
+        return int(rank or "0"), int(size)
     except ValueError:
         raise LoaderError(
-            f"the environment has RANK={texts[0]!r} and WORLD_SIZE={texts[1]!r}, which must be integers; "
+            f"the environment has RANK={rank!r} and WORLD_SIZE={size!r}, which must be integers; "
             "mend them, or give rank= and world_size=."
         ) from None

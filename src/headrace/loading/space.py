@@ -16,6 +16,7 @@ A space or its epochs may offer more, and the ``Loader`` takes it where it is th
     space.epoch_length   int: the number of samples, where it is the same in every epoch
     space.sample_lengths()   int64 [N]: the tokens of each sample, for ``max_tokens=``
     space.brings_order   True: the space orders its samples itself (a mixture)
+    space.order()        the one sampler that can batch its samples, or None where any will do
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-
-from headrace.errors import LoaderError
 
 Batch: TypeAlias = dict[str, NDArray[Any]]
 Role: TypeAlias = Literal["inputs", "targets", "meta"]
@@ -94,21 +93,3 @@ class SampleSpace(Protocol):
     def at(self, seed: int, epoch: int) -> EpochSpace:
         """Return the samples of one epoch; may cost one vectorised pass, and depends on nothing else."""
         ...
-
-
-def check_space(space: object, what: str) -> None:
-    """Refuse what is no sample space before anything of it is used.
-
-    Args:
-        space: What was given.
-        what: Where it was given, for the message.
-
-    Raises:
-        LoaderError: It has no ``at``; where it has ``sample_space``, as a dataset has, the message says so.
-    """
-    if callable(getattr(space, "at", None)):
-        return
-    advice = (
-        "give its sample_space()" if hasattr(space, "sample_space") else "see headrace.loading.SampleSpace"
-    )
-    raise LoaderError(f"{what} is a {type(space).__name__}, which is no sample space; {advice}.")

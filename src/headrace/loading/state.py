@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from headrace.errors import StateError
+from headrace.order.integers import integer
 
 STATE_VERSION = 1
 State: TypeAlias = dict[str, Any]
@@ -52,16 +53,17 @@ def check_state(state: Mapping[str, Any], identity: Mapping[str, Any]) -> tuple[
 
 
 def _count(state: Mapping[str, Any], name: str) -> int:
-    value = state[name]
-    if not isinstance(value, int) or isinstance(value, bool) or (name == "position" and value < 0):
-        raise StateError(f"state has {name}={value!r}; it must be an integer, and a position not negative.")
+    value = integer(f"state has {name}", state[name], StateError)
+    if name == "position" and value < 0:
+        raise StateError(f"state has position={value}; it must not be negative.")
     return value
 
 
 def _check_equal(name: str, theirs: Any, ours: Any, advice: str) -> None:
     if theirs != ours:
+        found = theirs if str(theirs) != str(ours) else repr(theirs)
         raise StateError(
-            f"state is of {name} {theirs}, this loader has {name} {ours}: {advice.format(theirs)}, "
+            f"state is of {name} {found}, this loader has {name} {ours}: {advice.format(theirs)}, "
             "or start without a state."
         )
 

@@ -138,7 +138,8 @@ class TorchDataLoader(DataLoader[dict[str, Any]]):  # type: ignore[misc]
         for step, batch in enumerate(super().__iter__()):
             if not run.is_current(run):
                 raise LoaderError(
-                    "another pass or a loaded state has taken the place of this one; go on with a new iter()."
+                    "another pass, another epoch or a loaded state has taken the place of this one; "
+                    "go on with a new iter()."
                 )
             part = plan.part(step)
             run.deliver(Made({}, part.stop, part.last - part.first))
