@@ -287,6 +287,29 @@ def test_documents_that_end_with_the_end_token_get_no_second(tmp_path: Path) -> 
         assert Windows(store, 8, pack="concat").streams.eos_added == added
 
 
+def test_another_end_token_is_looked_for_anew(tmp_path: Path) -> None:
+    tokenize(["ab", "cb", "d"], letters, tmp_path / "store")
+    tokens = Tokens.open(tmp_path / "store").with_special(eos=ord("b"))
+    for windows in (Windows(tokens, 9, pack="concat"), Windows(tmp_path / "store", 9, pack="concat", eos=98)):
+        assert windows.streams.eos_added == 1
+    assert Windows(tmp_path / "store", 9, pack="concat").streams.eos_added == 3
+
+
+def test_sentences_of_a_text_with_halves_of_characters(tmp_path: Path) -> None:
+    """Two surrogates that make a character are one character, and a lone one is one mark."""
+
+    def characters(text: str) -> dict[str, Any]:
+        return {"input_ids": [1] * len(text), "offsets": [(n, n + 1) for n in range(len(text))]}
+
+    texts = ["\ud83d\ude00. Next one.", "a\ud800. Next one."]
+    tokenize(texts, characters, tmp_path / "store", vocab_size=2, sentences=True, words=True)
+    tokens = Tokens.open(tmp_path / "store")
+    assert tokens.lengths.tolist() == [12, 13]
+    starts = tokens.sentence_starts
+    assert starts is not None
+    assert starts.tolist() == [0, 3, 12, 16]
+
+
 def test_hugging_face_datasets_are_documents(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     dataset = tokenize(datasets.Dataset.from_dict({"text": ["a", "bc"]}), letters, tmp_path / "store")

@@ -126,6 +126,16 @@ def test_orders_of_their_own_hold_on_several_ranks(how: dict[str, Any], last: st
         assert len({part["input_ids"].shape[1] for part in parts if (part["document"] >= 0).any()}) == 1
 
 
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [("batchsize", "Did you mean 'batch_size'"), ("layout", "shuffle"), ("space", "seed")],
+)
+def test_an_option_that_windows_have_not_is_refused_by_name(option: str, advice: str) -> None:
+    for windows in (Windows(TOKENS, 8), Windows(TOKENS, [8, 16])):
+        with pytest.raises(TextError, match=f"loader\\({option}=3\\): windows have no such option.*{advice}"):
+            windows.loader(**{"batch_size": 4, option: 3})
+
+
 def test_a_token_budget_counts_whole_rows() -> None:
     windows = Windows(TOKENS, 16, outputs=OUTPUTS)
     shapes = [batch["input_ids"].shape for batch in windows.loader(max_tokens=64, shuffle="global")]

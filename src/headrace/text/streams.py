@@ -46,7 +46,8 @@ class Streams:
     def _ends_with_eos(self) -> NDArray[np.bool_]:
         """Whether each document's last token is the end token already: bool [D]."""
         tokens = self.tokens
-        known = tokens.details.get("ends_with_eos") if self.eos == tokens.special.eos else None
+        counted = tokens.details.get("tokenizer", {}).get("eos")
+        known = tokens.details.get("ends_with_eos") if self.eos == counted else None
         if known in (0, len(tokens)):
             return np.full(len(tokens), known > 0)
         found = np.zeros(len(tokens), np.bool_)

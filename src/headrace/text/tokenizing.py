@@ -215,7 +215,8 @@ def _assigned(job: Job, docs: Any) -> Iterator[Assigned]:
         if not (takes_anything or isinstance(document.text, str)):
             raise TextError(f"{document.where}: found {type(document.text).__name__}, expected a text.")
         content = content_hash(document.text)
-        yield Assigned(document, job.splitting.split_of(document, content), content)
+        plain = document._replace(text=plain_text(document.text))
+        yield Assigned(plain, job.splitting.split_of(document, content), content)
 
 
 def _encoded(job: Job, documents: Iterable[Assigned]) -> Iterator[tuple[list[Assigned], Encoded]]:
@@ -223,7 +224,7 @@ def _encoded(job: Job, documents: Iterable[Assigned]) -> Iterator[tuple[list[Ass
     running: deque[tuple[list[Assigned], Future[Encoded]]] = deque()
     with ThreadPoolExecutor(1) as pool:
         for batch in _batches(documents):
-            texts = [plain_text(one.document.text) for one in batch]
+            texts = [one.document.text for one in batch]
             where = [one.document.where for one in batch]
             arguments = (job.tokenizer, texts, job.wanted.needs_ends, where)
             running.append((batch, pool.submit(encode_documents, *arguments)))

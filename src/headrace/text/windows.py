@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 import xxhash
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from headrace.errors import TextError
+from headrace.errors import TextError, did_you_mean
 from headrace.kernels.windows_fill import IGNORED
 from headrace.loading.loader import Loader
 from headrace.loading.space import Role
@@ -238,8 +239,10 @@ class Windows:
                 ``max_tokens``, ``shuffle``, ``seed``, ``rank``, ``world_size``, ``last``, ``output``, ...
 
         Raises:
-            TextError: ``shuffle`` asks for an order in which these windows cannot be batched.
+            TextError: ``shuffle`` asks for an order in which these windows cannot be batched, or there is no
+                such option.
         """
+        _check_options(options)
         own = self.order()
         if own is None:
             return Loader(self, **options)
@@ -304,6 +307,18 @@ class Windows:
         for settings in self.buckets:
             for line in warnings_of(settings, self.streams):
                 warnings.warn(line, UserWarning, stacklevel=3)
+
+
+_LOADER_OPTIONS = tuple(name for name in inspect.signature(Loader).parameters if name != "space")
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    unknown = next((name for name in options if name not in _LOADER_OPTIONS), None)
+    if unknown is not None:
+        raise TextError(
+            f"loader({unknown}={options[unknown]!r}): windows have no such option; there are "
+            f"{', '.join(_LOADER_OPTIONS)}." + did_you_mean(unknown, _LOADER_OPTIONS)
+        )
 
 
 def as_tokens(tokens: Any) -> Tokens:
