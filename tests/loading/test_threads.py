@@ -297,6 +297,36 @@ def test_results_come_in_order_from_many_threads(seconds: float) -> None:
     prefetcher.close()
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_who_makes_the_first_run_changes_nothing(threads: int) -> None:
+    makers = []
+
+    def make_run(first: int, count: int) -> list[int]:
+        makers.append(threading.current_thread())
+        return list(range(first, first + count))
+
+    for _ in range(20):
+        prefetcher = Prefetcher(make_run, 50, threads, ahead=3, shares=True)
+        assert [prefetcher.take() for _ in range(50)] == list(range(50))
+        prefetcher.close()
+    alone = Prefetcher(make_run, 50, threads, ahead=3)
+    makers.clear()
+    assert [alone.take() for _ in range(50)] == list(range(50))
+    alone.close()
+    assert threading.current_thread() not in makers
+
+
+def test_a_failure_in_the_consumers_thread_reaches_it() -> None:
+    def make_run(first: int, count: int) -> list[int]:
+        raise KeyError(first)
+
+    prefetcher = Prefetcher(make_run, 10, threads=1, ahead=3, shares=True)
+    failure = prefetcher.take()
+    prefetcher.close()
+    assert isinstance(failure, Failure)
+    assert repr(failure.error) == "KeyError(0)"
+
+
 def test_a_failure_stops_later_work() -> None:
     def make_run(first: int, count: int) -> list[int]:
         if first <= 5 < first + count:

@@ -7,7 +7,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from headrace.loading.runs import Failure, RunLength, results_of
@@ -39,6 +40,7 @@ class Prefetcher:
         threads: Number of threads, at least 1.
         ahead: Results that may wait for the consumer (more where steps are taken in longer runs).
         size_of: Gives the bytes of a result.
+        shares: Whether the consumer's thread may make the first run, if it comes before the threads.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class Prefetcher:
         threads: int,
         ahead: int,
         size_of: Callable[[Any], int] = lambda result: 0,
+        shares: bool = False,
     ) -> None:
         self._make_run = make_run
+        self._shares = shares
         self._length = RunLength(size_of)
         self._steps = steps
         self._ahead = max(ahead, threads, 1)
@@ -65,9 +69,9 @@ class Prefetcher:
             threading.Thread(target=self._work, name=f"headrace-loader-{number}", daemon=True)
             for number in range(threads)
         ]
-        self._ask()
         for thread in self._threads:
             thread.start()
+        self._ask()
 
     def take(self) -> Any:
         """Return the next result, or a ``Failure``; waits for it."""
@@ -76,12 +80,21 @@ class Prefetcher:
         return self._own.popleft()
 
     def _take_run(self) -> None:
+        if self._shares and not self._taken:
+            self._make_one()
         results, seconds = self._coming.popleft().results.get()
         self._own.extend(results)
         self._taken += len(results)
         if not isinstance(results[-1], Failure):
             self._length.measure(results, seconds)
             self._ask()
+
+    def _make_one(self) -> None:
+        """Make a run that no thread has begun: at the start that is sooner there than a thread is awake."""
+        with suppress(Empty):
+            run = self._wanted.get_nowait()
+            if run is not None:
+                self._make(run)
 
     def _ask(self) -> None:
         """Ask the threads for as many steps as may be under way."""
@@ -109,12 +122,14 @@ class Prefetcher:
     def _work(self) -> None:
         started = time.perf_counter()
         while (run := self._wanted.get()) is not None:
-            begun = time.perf_counter()
-            self.idle_seconds += begun - started
-            results = results_of(self._make_run, run.first, run.length, self._is_closed)
+            self.idle_seconds += time.perf_counter() - started
+            self._make(run)
             started = time.perf_counter()
-            run.results.put((results, started - begun))
-            del results  # the consumer owns them alone
+
+    def _make(self, run: _Run) -> None:
+        begun = time.perf_counter()
+        results = results_of(self._make_run, run.first, run.length, self._is_closed)
+        run.results.put((results, time.perf_counter() - begun))
 
     def _is_closed(self) -> bool:
         return self._closed
