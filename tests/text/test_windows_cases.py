@@ -196,6 +196,14 @@ def test_several_lengths_are_buckets() -> None:
     assert windows.summary().padding == 2 + 6
 
 
+def test_a_token_that_one_of_several_lengths_holds_is_not_left_out() -> None:
+    both = Windows(TEN, [4, 8]).summary()
+    assert (both.tokens_left_out, both.tokens_in_rows, both.repetition) == (0, 20, 2.0)
+    some = Windows([[1, 2, 3], [1]], [2, 4], tail="drop").summary()
+    assert (some.tokens_left_out, some.tokens_in_rows, some.repetition) == (2, 2, 1.0)
+    assert some.documents_left_out == 1
+
+
 def test_plan_compares_choices() -> None:
     plan = Windows(TEN, 4).plan([4, 8], [2, 4, 8])
     assert [(row.window, row.stride, row.samples) for row in plan] == [

@@ -9,6 +9,8 @@ import numpy as np
 
 from headrace.kernels import windows_tally as tally
 from headrace.kernels.windows_fill import IGNORED
+from headrace.text.buckets import BucketedCut
+from headrace.text.cuts import Cut, ListedCut, StrideCut
 from headrace.text.epoch import LABEL_MASK, LABEL_RULES, WindowEpoch
 from headrace.text.runs import Integers
 
@@ -46,7 +48,8 @@ class Summary:
     """Rows all of whose labels are -100."""
     unscored_targets: int
     """Tokens that are no label in any row, though their document began before: with ``labels="same"``
-    the first of each row. 0 with ``labels="next"``, save what is left out."""
+    the first of each row. 0 with ``labels="next"``, save what is left out. With several window lengths
+    those of each are summed."""
     segments: int
     """Parts of documents in rows."""
     segments_continued: int
@@ -114,15 +117,16 @@ def summarize(epoch: WindowEpoch) -> Summary:
         found.add(epoch, indices)
     streams, counters = epoch.streams, found.counters
     places = sum(count * window for count, window in epoch.rows_by_window())
+    held = _tokens_held(epoch.cut) if isinstance(epoch.cut, BucketedCut) else found.new
     return Summary(
         windows=len(epoch),
         documents=len(streams.tokens),
         documents_left_out=_documents_left_out(epoch),
         tokens=streams.tokens.num_tokens,
         eos_added=streams.eos_added,
-        tokens_left_out=streams.num_positions * len(epoch.rows_by_window()) - found.new,
+        tokens_left_out=streams.num_positions - held,
         tokens_in_rows=found.tokens,
-        repetition=found.tokens / found.new if found.new else 1.0,
+        repetition=found.tokens / held if held else 1.0,
         padding=places - found.tokens,
         padding_share=(places - found.tokens) / places if places else 0.0,
         live_labels=found.labels,
@@ -137,6 +141,21 @@ def summarize(epoch: WindowEpoch) -> Summary:
 def _blocks(epoch: WindowEpoch) -> Iterator[Integers]:
     for first in range(0, len(epoch), _BLOCK_ROWS):
         yield np.arange(first, min(first + _BLOCK_ROWS, len(epoch)))
+
+
+def _tokens_held(cut: BucketedCut) -> int:
+    """Return the tokens that some row holds: of each stream those up to the end of its furthest last row."""
+    return int(np.max([_held_of_streams(one) for one in cut.cuts], axis=0).sum())
+
+
+def _held_of_streams(cut: Cut) -> Integers:
+    """Return int64 [K], the tokens of each stream up to the end of its last row."""
+    assert isinstance(cut, StrideCut | ListedCut)
+    present = np.flatnonzero(np.diff(cut.cumulative))
+    last = cut.runs(cut.cumulative[present + 1] - 1)
+    held = np.zeros(cut.cumulative.size - 1, np.int64)
+    held[present] = last.position + last.size - cut.streams.offsets[present]
+    return held
 
 
 def _documents_left_out(epoch: WindowEpoch) -> int:
