@@ -154,6 +154,23 @@ def test_a_view_outside_is_refused() -> None:
         take(everything().select([0, 1]), 2)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.ones(10, bool), r"for a mask give np.flatnonzero\(mask\)"),
+        ([True, False], "for a mask"),
+        ([0.5, 1.7], "must be integers"),
+        ([[1], [2, 3]], "lists of unlike lengths"),
+        (slice(2), "a list or an array of integers"),
+        ("01", "a list or an array of integers"),
+        (None, "a list or an array of integers"),
+    ],
+)
+def test_what_selects_no_rows_is_refused(wrong, message: str) -> None:
+    with pytest.raises(LoaderError, match=rf"select\(rows\): .*{message}"):
+        everything().select(wrong)
+
+
 def test_lengths_for_bucketing() -> None:
     rows = everything()
     assert rows.lengths("tags").tolist() == [place % 4 for place in range(10)]

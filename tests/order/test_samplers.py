@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -206,7 +207,20 @@ def test_shuffle_argument() -> None:
         (lambda: Weighted([1.0]).at(2, 0, 0, Budget(1)), "has 1 entries, and there are 2 samples"),
         (lambda: ClassBalanced([]), "one a sample"),
         (lambda: LengthBucketed([1, -1]), "length 1 is -1"),
-        (lambda: LengthBucketed([1.5]), "must be integers"),
+        (lambda: LengthBucketed([1.5]), "they are integers"),
+        (lambda: LengthBucketed([[1], [2, 3]]), "lengths: found a list of unlike elements"),
+        (lambda: LengthBucketed(np.array([2**63], np.uint64)), "entry 0 is 9223372036854775808"),
+        (lambda: ClassBalanced([None, 1]), r"found object \[2\]; labels are numbers, booleans or texts"),
+        (lambda: ClassBalanced([[1], [2, 3]]), "found a list of unlike elements; labels"),
+        (lambda: ClassBalanced([1.0, float("nan")]), "label 1 is nan, which is no class"),
+        (lambda: Weighted([[1], [2, 3]]), "found a list of unlike elements; weights are numbers"),
+        (lambda: Weighted(["1", "2"]), "found <U1"),
+        (lambda: Listed([[1], [2, 3]]), "found a list of unlike elements; an order is integers"),
+        (lambda: Listed([2**63]), "entry 0 is 9223372036854775808; it must be below"),
+        (lambda: Block(block=1 << 40), "of at most 4,294,967,296 samples each"),
+        (lambda: Block(window=1 << 20, lanes=1 << 20), "at most 16,777,216 blocks in use"),
+        (lambda: Permutation(5)[[[1], [2, 3]]], "positions are lists of unlike lengths"),
+        (lambda: as_sampler(Block), r"is the class Block; give an instance, Block\(…\)"),
         (lambda: LengthBucketed([1], window=0), "window=0"),
         (lambda: Listed([0.5]), "an order is integers"),
     ],
@@ -214,6 +228,46 @@ def test_shuffle_argument() -> None:
 def test_impossible_orders_are_refused(make, message: str) -> None:
     with pytest.raises(OrderError, match=message):
         make()
+
+
+def test_index_arrays_of_any_library_are_taken() -> None:
+    torch, pandas = pytest.importorskip("torch"), pytest.importorskip("pandas")
+    order = [3, 1, 2, 0]
+    given = (order, tuple(order), np.array(order, np.uint8), torch.tensor(order), pandas.Series(order))
+    for each in (*given, pandas.Index(order), pa.array(order)):
+        sampler = as_sampler(each)
+        assert sampler.describe() == Listed(order).describe()
+        assert whole(sampler.at(4, 0, 0, Budget(4))).tolist() == order
+
+
+def test_the_dtype_of_labels_and_weights_is_no_part_of_the_order() -> None:
+    labels = [0, 1, 1, 0]
+    for dtype in (np.int32, np.float32, np.bool_):
+        assert ClassBalanced(np.array(labels, dtype)).describe() == ClassBalanced(labels).describe()
+        assert Weighted(np.array(labels, dtype)).describe() == Weighted(labels).describe()
+
+
+def test_sizes_beyond_all_data_are_sizes_of_all_data() -> None:
+    lengths, huge = np.arange(9), 10**30
+    for budget in (Budget(huge), Budget(None, huge)):
+        order = LengthBucketed(lengths, window=huge, multiple_of=huge).at(9, 1, 0, budget)
+        assert sorted(whole(order).tolist()) == list(range(9))
+    weights = np.array([1e308, 1e308, 1.5e308])
+    draws = whole(Weighted(weights).at(3, 0, 0, Budget(3)))
+    assert set(draws.tolist()) <= {0, 1, 2}
+
+
+class Named:
+    def fingerprint(self) -> str:
+        return "a function where a text should be"
+
+    def sample(self, position: int) -> int:
+        return position
+
+
+def test_a_fingerprint_that_is_a_function_is_refused() -> None:
+    with pytest.raises(OrderError, match=r"Named, .* fingerprint, where it has one, a text"):
+        as_sampler(Named())
 
 
 def test_descriptions_tell_orders_apart() -> None:

@@ -17,6 +17,7 @@ from headrace.loading.dtypes import dtype_name
 from headrace.loading.pool import Fresh
 from headrace.loading.space import Batch, Memory, Role
 from headrace.loading.tables import Ragged, build_table
+from headrace.order.integers import integers
 from headrace.order.sampler import digest
 
 _ID_DTYPES = ("int64", "int32")
@@ -332,7 +333,7 @@ class Rows:
 
 def _compose(selection: Selection, rows: range | NDArray[Any] | Sequence[int], size: int) -> Selection:
     """Return the selection of ``rows`` from a selection."""
-    chosen: range | NDArray[np.int64] = rows if isinstance(rows, range) else np.asarray(rows, dtype=np.int64)
+    chosen: range | NDArray[np.int64] = rows if isinstance(rows, range) else _chosen(rows)
     bounds = (
         (min(chosen[0], chosen[-1]), max(chosen[0], chosen[-1]))
         if isinstance(chosen, range) and chosen
@@ -350,6 +351,13 @@ def _compose(selection: Selection, rows: range | NDArray[Any] | Sequence[int], s
     if isinstance(selection, range):
         return chosen * selection.step + selection.start
     return selection[chosen]
+
+
+def _chosen(rows: Any) -> NDArray[np.int64]:
+    try:
+        return integers("row", rows)
+    except TypeError as error:
+        raise LoaderError(f"select(rows): {error}") from None
 
 
 def _stop(chosen: range) -> int | None:

@@ -12,6 +12,9 @@ from headrace.kernels.rng import stream_key
 from headrace.order.integers import integer
 from headrace.order.sampler import Budget, EpochOrder, Parameters
 
+_MOST_BLOCKS = 1 << 24
+_LARGEST_BLOCK = 1 << 32
+
 
 class Block:
     """Permuted blocks, dealt to lanes; inside a lane a window of blocks is shuffled sample by sample.
@@ -28,7 +31,7 @@ class Block:
         lanes: Places in the stream of blocks that are read at the same time.
 
     Raises:
-        OrderError: One of them is below 1.
+        OrderError: One of them is below 1, or they are larger than any data and memory.
     """
 
     def __init__(self, block: int = 512, window: int = 32, lanes: int = 64) -> None:
@@ -36,6 +39,11 @@ class Block:
             _at_least_one(name, value)
             for name, value in (("block", block), ("window", window), ("lanes", lanes))
         )
+        if self.lanes * self.window > _MOST_BLOCKS or self.block > _LARGEST_BLOCK:
+            raise OrderError(
+                f"block={block}, window={window}, lanes={lanes}; there are at most {_MOST_BLOCKS:,} "
+                f"blocks in use (window × lanes), of at most {_LARGEST_BLOCK:,} samples each."
+            )
 
     def describe(self) -> Parameters:
         """Return block, window and lanes."""

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from headrace.errors import OrderError
 from headrace.kernels.draws import cut_by_tokens
-from headrace.order.integers import integer
+from headrace.order.integers import array_of, int64_of, integer
 from headrace.order.permutation import Permutation
 from headrace.order.sampler import Budget, EpochOrder, ListedOrder, Parameters, digest
 from headrace.order.weighted import check_length
+
+_MOST = 1 << 62
+"""More tokens and samples than there are."""
 
 
 class LengthBucketed:
@@ -64,8 +67,9 @@ class LengthBucketed:
         shuffled = Permutation(size, seed, epoch, "bucketed order")[:]
         if budget.tokens is not None:
             order = _sorted_windows(shuffled, self.lengths, self.window)
-            return _token_batches(order, self.lengths, budget.tokens, self.multiple_of, seed, epoch)
-        batch = budget.samples or 1
+            tokens, multiple_of = min(budget.tokens, _MOST), min(self.multiple_of, _MOST)
+            return _token_batches(order, self.lengths, tokens, multiple_of, seed, epoch)
+        batch = min(budget.samples or 1, max(size, 1))
         window = max(batch, self.window - self.window % batch)
         order = _sorted_windows(shuffled, self.lengths, window)
         return ListedOrder(_shuffled_batches(order, batch, seed, epoch))
@@ -78,15 +82,12 @@ def cut_order(
     positions = np.arange(len(order), dtype=np.int64)
     indices = order.indices(positions, 0, positions.size)
     _check_budget(lengths, tokens)
-    return ListedOrder(indices, cut_by_tokens(lengths[indices], tokens, multiple_of))
+    return ListedOrder(indices, cut_by_tokens(lengths[indices], min(tokens, _MOST), multiple_of))
 
 
 def checked_lengths(lengths: NDArray[Any] | Sequence[int]) -> NDArray[np.int64]:
     """Return int64 [N] lengths, none of them negative."""
-    array = np.asarray(lengths)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise OrderError(f"lengths are {array.dtype} {array.shape}; they must be integers, one a sample.")
-    array = array.astype(np.int64)
+    array = int64_of("lengths", array_of("lengths", lengths, "iu", "they are integers, one a sample"))
     if array.size and array.min() < 0:
         place = int(array.argmin())
         raise OrderError(f"length {place} is {array[place]}; a length is not negative.")
@@ -94,7 +95,7 @@ def checked_lengths(lengths: NDArray[Any] | Sequence[int]) -> NDArray[np.int64]:
 
 
 def _sorted_windows(order: NDArray[np.int64], lengths: NDArray[np.int64], window: int) -> NDArray[np.int64]:
-    windows = np.arange(order.size) // window
+    windows = np.arange(order.size) // min(window, _MOST)
     return order[np.lexsort((lengths[order], windows))]
 
 

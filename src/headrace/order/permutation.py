@@ -102,7 +102,10 @@ class Permutation:
         return permute_back(indices.reshape(-1), self.size, self._keys).reshape(indices.shape)
 
     def _checked(self, values: NDArray[Any] | list[int], name: str) -> NDArray[np.int64]:
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            raise OrderError(f"{name}s are lists of unlike lengths; give an array of integers.") from None
         if array.size == 0:
             return np.empty(array.shape, np.int64)
         if array.dtype.kind not in "iu":

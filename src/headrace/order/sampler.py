@@ -18,7 +18,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from headrace.errors import OrderError, did_you_mean
-from headrace.order.integers import integers
+from headrace.order.integers import array_of, int64_of, integers
 from headrace.order.permutation import Permutation
 
 Parameters: TypeAlias = dict[str, int | float | str | bool | None]
@@ -153,10 +153,8 @@ class Listed:
     """
 
     def __init__(self, indices: NDArray[Any] | Sequence[int]) -> None:
-        array = np.asarray(indices)
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise OrderError(f"shuffle= is an array {array.dtype} {array.shape}; an order is integers, [M].")
-        self.order = array.astype(np.int64)
+        array = array_of("shuffle=", indices, "iu", "an order is integers, one a position")
+        self.order = int64_of("shuffle=", array)
 
     def describe(self) -> Parameters:
         """Return the kind and a digest of the indices."""
@@ -179,9 +177,21 @@ class Called:
     """The order of an object with ``sample(position)``, the same in every epoch.
 
     Its ``fingerprint``, where it has one, is what a state is compared by; else the name of its class.
+
+    Args:
+        owner: The object.
+
+    Raises:
+        OrderError: Its ``sample`` is no function, or its fingerprint is one, and no text.
     """
 
     def __init__(self, owner: PositionSampler) -> None:
+        sample: object = owner.sample
+        if not callable(sample) or callable(getattr(owner, "fingerprint", None)):
+            raise OrderError(
+                f"shuffle= is a {type(owner).__name__}, whose sample(position) must be a function, and whose "
+                "fingerprint, where it has one, a text."
+            )
         self.owner = owner
 
     def describe(self) -> Parameters:
@@ -223,16 +233,22 @@ def as_sampler(shuffle: Any) -> Sampler:
     Raises:
         OrderError: It is none of those that the module's docstring lists.
     """
+    if isinstance(shuffle, type):
+        raise OrderError(
+            f"shuffle= is the class {shuffle.__name__}; give an instance, {shuffle.__name__}(…)."
+        )
+    if hasattr(shuffle, "__array__") and not isinstance(shuffle, str | np.bool_):
+        return Listed(shuffle)
     if isinstance(shuffle, Sampler):
         return shuffle
-    if isinstance(shuffle, bool) or shuffle is None:
+    if isinstance(shuffle, bool | np.bool_) or shuffle is None:
         return Global() if shuffle else Sequential()
     if isinstance(shuffle, str):
         return _named_sampler(shuffle)
     if hasattr(shuffle, "sample"):
         return Called(shuffle)
-    if isinstance(shuffle, np.ndarray | list | tuple | range):
-        return Listed(np.asarray(shuffle))
+    if isinstance(shuffle, list | tuple | range):
+        return Listed(shuffle)
     raise OrderError(
         f"shuffle= is a {type(shuffle).__name__}; it is False, 'global', 'block', an index array, "
         "a sampler of headrace.order, or an object with sample(position)."

@@ -12,7 +12,10 @@ from headrace.errors import OrderError
 from headrace.kernels.alias import LARGEST_TABLE, alias_table, integer_masses
 from headrace.kernels.draws import draw_grouped, draw_weighted
 from headrace.kernels.rng import stream_key
+from headrace.order.integers import array_of
 from headrace.order.sampler import Budget, EpochOrder, Parameters, PositionOrder, digest
+
+_LABELS = "labels are numbers, booleans or texts, one a sample"
 
 
 class Weighted:
@@ -45,19 +48,24 @@ class ClassBalanced:
     """N draws with replacement: a class uniformly, then a sample of it uniformly.
 
     Args:
-        labels: Integers or booleans [N], the class of each sample; classes without a sample are not drawn.
+        labels: Numbers, booleans or texts [N], the class of each sample; classes without a sample are not
+            drawn.
+
+    Raises:
+        OrderError: There are none, or one of them is NaN or of another kind.
     """
 
     def __init__(self, labels: NDArray[Any] | Sequence[int]) -> None:
-        array = np.asarray(labels)
-        if array.ndim != 1 or array.size == 0:
-            raise OrderError(
-                f"ClassBalanced(labels): labels have shape {array.shape}; there must be one a sample."
-            )
+        array = array_of("ClassBalanced(labels)", labels, "biufUS", _LABELS)
+        if array.size == 0:
+            raise OrderError(f"ClassBalanced(labels): there are none; {_LABELS}.")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            place = int(np.isnan(array).argmax())
+            raise OrderError(f"ClassBalanced(labels): label {place} is nan, which is no class; {_LABELS}.")
         self._members = np.argsort(array, kind="stable").astype(np.int64)
         starts = np.unique(array[self._members], return_index=True)[1]
         self._offsets = np.append(starts, array.size).astype(np.int64)
-        self._digest = digest(array)
+        self._digest = digest(np.concatenate([self._members, self._offsets]))
 
     def describe(self) -> Parameters:
         """Return a digest of the labels."""
@@ -96,16 +104,14 @@ def check_length(found: int, size: int, what: str) -> None:
 
 
 def _numbers(weights: Any) -> NDArray[np.float64]:
-    try:
-        return np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise OrderError(f"Weighted(weights): {error}; weights are numbers, one a sample.") from None
+    array = array_of("Weighted(weights)", weights, "biuf", "weights are numbers, one a sample")
+    return array.astype(np.float64)
 
 
 def _checked_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    if weights.ndim != 1 or not 1 <= weights.size <= LARGEST_TABLE:
+    if not 1 <= weights.size <= LARGEST_TABLE:
         raise OrderError(
-            f"Weighted(weights): weights have shape {weights.shape}; there must be one a sample, "
+            f"Weighted(weights): there are {weights.size:,}; there must be one a sample, "
             f"and from 1 to {LARGEST_TABLE:,} of them."
         )
     wrong = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
@@ -114,6 +120,6 @@ def _checked_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         raise OrderError(
             f"Weighted(weights): weight {place} is {weights[place]}; weights are finite and not negative."
         )
-    if weights.sum() <= 0:
+    if not weights.any():
         raise OrderError("Weighted(weights): all weights are 0; at least one must be above.")
     return weights
