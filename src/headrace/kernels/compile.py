@@ -13,6 +13,7 @@ loaded by ``headrace.kernels.native`` in about a millisecond.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -23,6 +24,11 @@ from headrace.kernels.native.signature import Signature, plain, signature_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _lock = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    # A fork waits for a kernel that is being compiled: its child would have this lock, and those of Numba
+    # and LLVM, held by a thread that it does not have. So it is the forking thread that holds it.
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 class Kernel(Compilable):
