@@ -65,3 +65,26 @@ def test_grouped_batches_and_devices() -> None:
     assert batch["inputs"]["index"].devices() == {device}
     with pytest.raises(LoaderError, match="pin_memory="):
         Loader(Counting(4), batch_size=4, output="jax", pin_memory=True)
+
+
+class Odd(Counting):
+    def __init__(self, change) -> None:
+        super().__init__(4)
+        self.change = change
+
+    def gather(self, indices, keys):
+        return {"x": self.change(indices)}
+
+
+@pytest.mark.parametrize("dtype", [str, object, "M8[s]", ">i8"])
+def test_what_jax_has_no_arrays_of_is_named(dtype) -> None:
+    with pytest.raises(LoaderError, match=r"step 0, .*x is .*, which JAX has no arrays of"):
+        next(iter(Loader(Odd(lambda indices: indices.astype(dtype)), batch_size=2, output="jax")))
+
+
+def test_unsigned_integers_never_wrap() -> None:
+    (batch,) = Loader(Odd(lambda indices: indices.astype(np.uint64) + 2**31), batch_size=4, output="jax")
+    assert batch["x"].dtype == np.uint32
+    assert batch["x"].tolist() == [2**31 + place for place in range(4)]
+    with pytest.raises(LoaderError, match="x holds a value beyond uint32"):
+        next(iter(Loader(Odd(lambda i: i.astype(np.uint64) + 2**32), batch_size=4, output="jax")))

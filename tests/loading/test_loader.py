@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from headrace.dataset.dataset import Dataset
-from headrace.errors import LoaderError, OrderError
+from headrace.errors import LoaderError, OrderError, StateError
 from headrace.loading import Batch, Loader, Ragged, Rows
 from headrace.order import LengthBucketed, Permutation, Weighted
 from headrace.testing import Counting, assert_batches_equal, check_sample_space
@@ -313,6 +314,65 @@ def test_ranks_from_the_environment(monkeypatch) -> None:
     monkeypatch.setenv("RANK", "two")
     with pytest.raises(LoaderError, match="RANK='two'"):
         Loader(Counting(10), batch_size=1)
+
+
+def environment(monkeypatch, **values: str) -> None:
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "NODE_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.parametrize(
+    ("values", "ranks"),
+    [
+        ({}, (0, 1)),
+        ({"WORLD_SIZE": "1"}, (0, 1)),
+        ({"LOCAL_RANK": "1"}, (0, 1)),
+        ({"LOCAL_RANK": "1", "WORLD_SIZE": "2"}, (1, 2)),
+        ({"LOCAL_RANK": "1", "WORLD_SIZE": "2", "NODE_RANK": "0"}, (1, 2)),
+        ({"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "NODE_RANK": "1"}, (3, 4)),
+        ({"WORLD_SIZE": "2"}, "WORLD_SIZE='2' and no RANK, so that every process would take the same part"),
+        ({"LOCAL_RANK": "1", "WORLD_SIZE": "4", "NODE_RANK": "1"}, "WORLD_SIZE='4' and no RANK"),
+        ({"RANK": "1"}, "rank is 1; with world_size=1"),
+    ],
+)
+def test_half_an_environment_never_gives_every_process_the_same_part(monkeypatch, values, ranks) -> None:
+    environment(monkeypatch, **values)
+    if isinstance(ranks, str):
+        with pytest.raises((LoaderError, OrderError), match=ranks):
+            Loader(Counting(10), batch_size=1)
+    else:
+        loader = Loader(Counting(10), batch_size=1)
+        assert (loader.rank, loader.world_size) == ranks
+
+
+@pytest.mark.parametrize("sizes", [{"batch_size": 3}, {"global_batch_size": 6}])
+def test_ranks_that_come_up_after_the_loader_was_made(monkeypatch, sizes) -> None:
+    environment(monkeypatch)
+    given = Loader(Counting(20), rank=0, world_size=1, **sizes)
+    made = [Loader(Counting(20), shuffle="global", **sizes) for _ in range(2)]
+    travelled = copy.copy(made[1])
+    seen = []
+    for rank, loader in enumerate([made[0], travelled]):
+        monkeypatch.setattr("headrace.loading.loader.distributed_ranks", lambda rank=rank: (rank, 2))
+        assert len(loader) == 4
+        seen.append(ids(loader))
+        assert (loader.rank, loader.world_size) == (rank, 2)
+    assert [len(batch) for batch in seen[0]] == [3, 3, 3, 1]
+    assert sorted(chain(*seen[0], *seen[1])) == list(range(20))
+    assert sorted(chain(*ids(given))) == list(range(20))
+
+
+def test_a_state_of_token_batches_waits_for_the_ranks_too(monkeypatch) -> None:
+    environment(monkeypatch)
+    shuffle = LengthBucketed(np.arange(100) % 9)
+    state = Loader(Counting(100), max_tokens=80, shuffle=shuffle).state_dict()
+    loader = Loader(Counting(100), max_tokens=40, shuffle=shuffle)
+    with pytest.raises(StateError, match="global_tokens=80, this loader has global_tokens=40"):
+        loader.load_state_dict(state)
+    monkeypatch.setattr("headrace.loading.loader.distributed_ranks", lambda: (1, 2))
+    loader.load_state_dict(state)
 
 
 def test_a_space_that_only_gathers_is_enough() -> None:

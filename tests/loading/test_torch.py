@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -231,3 +232,60 @@ def test_stateful_dataloader_of_torchdata_keeps_our_state() -> None:
     resumed = stateful.StatefulDataLoader(loader_of().as_torch_dataloader().dataset, batch_size=None)
     resumed.load_state_dict(state)
     assert [batch["index"].tolist() for batch in resumed] == expected(0)[4:]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_report_counts_batches_of_workers_too(workers: int, capsys) -> None:
+    loader = loader_of(progress=True)
+    context = "fork" if workers else None
+    for _ in loader.as_torch_dataloader(num_workers=workers, multiprocessing_context=context):
+        pass
+    report = loader.report()
+    assert (report.batches, report.samples) == (15, 100)
+    assert report.waited_seconds > 0
+    assert report.consumer_seconds > 0
+    assert any(report.seconds.values()) == (workers == 0)
+    assert "15/15" in capsys.readouterr().err
+    if workers:
+        slow = replace(report, waited_seconds=9.0, consumer_seconds=1.0)
+        assert slow.verdict.startswith(
+            "The loader is what is slow: the model waited for it in 90% of its time"
+        )
+        assert "came from worker processes: raise num_workers=" in slow.verdict
+
+
+class Odd(Counting):
+    def __init__(self, change) -> None:
+        super().__init__(4)
+        self.change = change
+
+    def gather(self, indices, keys):
+        return {"x": self.change(indices)}
+
+
+NO_TENSORS = [
+    (lambda indices: indices.astype(str), r"x is <U21 \[2\]"),
+    (lambda indices: indices.astype(object), r"x is object \[2\]"),
+    (lambda indices: indices.astype("M8[s]"), r"x is datetime64\[s\]"),
+    (lambda indices: indices.astype(">i4"), "x is >i4"),
+    (lambda indices: indices[::-1], r"x is int64 \[2\] with strides \[-8\]"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), NO_TENSORS)
+def test_what_torch_makes_no_tensor_of_is_named(change, message: str) -> None:
+    with pytest.raises(LoaderError, match=f"{message}.*of which torch makes no tensor"):
+        next(iter(Loader(Odd(change), batch_size=2, output="torch")))
+    with pytest.raises(LoaderError, match=f"{message}.*of which torch makes no tensor"):
+        TorchDataset(Odd(change)).__getitems__([0, 1])
+
+
+def test_the_map_style_dataset_looks_at_what_is_gathered() -> None:
+    with pytest.raises(LoaderError, match=r"gather\(\) returned 'x' of shape \[1\] for 2 samples"):
+        TorchDataset(Odd(lambda indices: indices[1:])).__getitems__([0, 1])
+    with pytest.raises(LoaderError, match="is the class Counting; give an instance"):
+        TorchDataset(Counting)
+    with pytest.raises(LoaderError, match="seed='a'; it must be an integer"):
+        TorchDataset(Counting(3), seed="a")
+    with pytest.raises(LoaderError, match="epoch=None; it must be an integer"):
+        TorchDataset(Counting(3)).set_epoch(None)

@@ -131,7 +131,7 @@ class Loader:
 
     def __iter__(self) -> LoaderIterator:
         run = self.start_pass()
-        progress = self._progress_line(len(run.maker.plan)) if self._progress else None
+        progress = self.progress_line(run)
         return LoaderIterator(run, self.threads, self.prefetch, progress)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -225,8 +225,9 @@ class Loader:
         return run
 
     def make_pass(self, epoch: int, begin: int) -> BatchMaker:
-        """Return what makes the batches of an epoch from a position on, without moving the loader."""
+        """Return what makes the batches of an epoch from a position on; for a loader in a worker process."""
         self.epoch = epoch
+        self._clock = Clock()  # of the parent's, a thread that is not here may have held the lock
         return self._maker(begin)
 
     def as_torch_dataloader(self, **options: Any) -> TorchDataLoader:
@@ -302,9 +303,12 @@ class Loader:
             pool=Pool(),
         )
 
-    def _progress_line(self, steps: int) -> Progress:
+    def progress_line(self, run: Pass) -> Progress | None:
+        """Return what shows how far a pass is; None where that was not asked for."""
+        if not self._progress:
+            return None
         whole = len(self)
-        return Progress(f"epoch {self.epoch}", whole, whole - steps)
+        return Progress(f"epoch {self.epoch}", whole, whole - len(run.maker.plan))
 
     def _all_delivered(self) -> bool:
         """Whether the consumer has had the last batch of the epoch, and has not asked for one more."""

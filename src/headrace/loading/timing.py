@@ -5,8 +5,9 @@ from __future__ import annotations
 import resource
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 STAGES = ("read", "gather", "transform", "convert", "copy")
 _SMALL_SHARE = 0.05
@@ -20,7 +21,8 @@ class Report:
 
     seconds: dict[str, float]
     """By stage: read (waiting for storage), gather, transform, convert, copy (to pinned memory or a
-    device) in the loader's threads; ``waiting for the consumer``, when the threads had nothing to do."""
+    device) in the loader's threads; ``waiting for the consumer``, when the threads had nothing to do.
+    0 where worker processes made the batches."""
     consumer_seconds: float
     """In the consumer, between one batch and the next call."""
     waited_seconds: float
@@ -51,6 +53,11 @@ class Report:
         share = f"{self.waited_share:.0%}"
         if self.waited_share <= _SMALL_SHARE:
             return f"The model is what is slow: it waited for batches in {share} of its time. Leave it so."
+        if not any(self.seconds.values()):
+            return (
+                f"The loader is what is slow: the model waited for it in {share} of its time; its batches "
+                "came from worker processes: raise num_workers=, or leave it out, as threads cost less."
+            )
         working = {stage: self.seconds[stage] for stage in STAGES}
         slowest = max(working, key=lambda stage: working[stage])
         advice = self._advice(slowest)
@@ -121,6 +128,21 @@ class Clock:
         now = time.perf_counter()
         self._add(name, now - started)
         return now
+
+    def watch(self, batches: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield batches, and count the consumer's time: waiting for one, and between two."""
+        left_at: float | None = None
+        while True:
+            arrived = time.perf_counter()
+            if left_at is not None:
+                self.consumer += arrived - left_at
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+            left_at = time.perf_counter()
+            self.waited += left_at - arrived
+            yield batch
 
     def start_gather(self) -> Gathering:
         """Return the present time of this thread, for ``stop_gather``."""

@@ -11,8 +11,10 @@ import torch
 from torch.utils.data import Dataset
 
 from headrace.errors import LoaderError
+from headrace.loading.checks import check_batch, check_epoch, check_space
 from headrace.loading.output import Converter
 from headrace.loading.space import Batch, SampleSpace
+from headrace.order.integers import integer
 
 Sample = dict[str, torch.Tensor]
 
@@ -41,7 +43,7 @@ class TorchConverter(Converter):
 
     def convert(self, batch: Batch) -> dict[str, Any]:
         """Return tensors over the same memory; what is no array stays as it is."""
-        return {name: _tensor(value) for name, value in batch.items()}
+        return {name: _tensor(name, value) for name, value in batch.items()}
 
     def stage(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Copy tensors to page-locked memory, where that is wanted."""
@@ -79,8 +81,17 @@ def _device(given: Any) -> torch.device | None:
 _ACCELERATORS = ("cuda", "mps", "xpu")
 
 
-def _tensor(value: Any) -> Any:
-    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+def _tensor(name: str, value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    try:
+        return torch.from_numpy(value)
+    except (TypeError, ValueError):
+        raise LoaderError(
+            f"{name} is {value.dtype} {list(value.shape)} with strides {list(value.strides)}, of which torch "
+            "makes no tensor: it takes numbers in this machine's byte order, without negative strides "
+            "(np.ascontiguousarray copies them); texts and objects stay with output='numpy'."
+        ) from None
 
 
 def _pinned(value: Any) -> Any:
@@ -99,17 +110,21 @@ class TorchDataset(Dataset[Sample]):  # type: ignore[misc]
         space: What can gather.
         seed: For what is drawn.
         epoch: For what is drawn; see ``set_epoch``.
+
+    Raises:
+        LoaderError: ``space`` is no sample space.
     """
 
     def __init__(self, space: SampleSpace, seed: int = 0, epoch: int = 0) -> None:
+        check_space(space, "what a TorchDataset is made of")
         self.space = space
-        self.seed = seed
+        self.seed = integer("seed", seed, LoaderError)
         self.set_epoch(epoch)
 
     def set_epoch(self, epoch: int) -> None:
         """Take the samples of another epoch."""
-        self.epoch = epoch
-        self._epoch_space = self.space.at(self.seed, epoch)
+        self.epoch = integer("epoch", epoch, LoaderError)
+        self._epoch_space = check_epoch(self.space.at(self.seed, self.epoch), self.space)
 
     def __len__(self) -> int:
         return len(self._epoch_space)
@@ -128,8 +143,10 @@ class TorchDataset(Dataset[Sample]):  # type: ignore[misc]
         array[array < 0] += len(self)
         if array.size and not (array.min() >= 0 and array.max() < len(self)):
             raise IndexError(f"an index of {list(indices)[:8]} is not in [0, {len(self)}), the samples here.")
-        batch = self._epoch_space.gather(array, array.astype(np.uint64))
-        return _samples({name: _tensor(value) for name, value in batch.items()}, len(indices), self._jagged)
+        gathered = self._epoch_space.gather(array, array.astype(np.uint64))
+        batch = check_batch(gathered, array.size, "gather() returned", self._jagged)
+        tensors = {name: _tensor(name, value) for name, value in batch.items()}
+        return _samples(tensors, len(indices), self._jagged)
 
     @property
     def _jagged(self) -> Mapping[str, str]:

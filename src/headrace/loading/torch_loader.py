@@ -15,7 +15,8 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, Sampler, get_worker_info
 
 from headrace.errors import LoaderError
-from headrace.loading.maker import Made
+from headrace.loading.maker import Made, Pass
+from headrace.loading.progress import Progress
 from headrace.loading.state import State
 from headrace.loading.torch import TorchConverter
 from headrace.order.integers import integer
@@ -135,17 +136,34 @@ class TorchDataLoader(DataLoader[dict[str, Any]]):  # type: ignore[misc]
         run = self.loader.start_pass()
         plan = run.maker.plan
         self.dataset.start[:] = torch.tensor([self.loader.epoch, plan.begin])
-        for step, batch in enumerate(super().__iter__()):
+        progress = self.loader.progress_line(run)
+        try:
+            yield from self._delivered(run, super().__iter__(), progress)
+        finally:
+            if progress is not None:
+                progress.close()
+        run.finish()
+
+    def _delivered(
+        self, run: Pass, batches: Iterator[dict[str, Any]], progress: Progress | None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the batches of workers, and tell the loader of each."""
+        plan, clock = run.maker.plan, run.maker.clock
+        for step, batch in enumerate(clock.watch(batches)):
             if not run.is_current(run):
                 raise LoaderError(
                     "another pass, another epoch or a loaded state has taken the place of this one; "
                     "go on with a new iter()."
                 )
             part = plan.part(step)
-            run.deliver(Made({}, part.stop, part.last - part.first))
+            made = Made({}, part.stop, part.last - part.first)
+            run.deliver(made)
+            clock.batches += 1
+            clock.samples += made.samples
+            if progress is not None:
+                progress.advance(made.samples)
             self.end_of_dataloader = step == len(plan) - 1
             yield run.maker.converter.move(batch)
-        run.finish()
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next."""
