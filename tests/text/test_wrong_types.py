@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headrace.dataset.dataset import Dataset
+from headrace.dataset.splits import load_from_disk
 from headrace.errors import TextError
 from headrace.text import (
     MLM,
@@ -127,6 +128,55 @@ def test_a_split_that_was_empty_takes_documents_with_columns_later(tmp_path: Pat
         tokens = Tokens.open(tmp_path / "store", split)
         assert len(tokens) > 0
         assert list(tokens.columns) == ["w"]
+        assert load_from_disk(tmp_path / "store")[split].column_names == ["input_ids", "w"]
+
+
+def test_documents_without_a_token_come_first_last_and_alone(tmp_path: Path) -> None:
+    """Of their columns nothing is known: they are empty, and those of the others stay."""
+
+    def tokenizer(text: str) -> Any:
+        return {
+            "input_ids": list(text.encode()),
+            "label_mask": [True] * len(text),
+        }  # [] of floats for no token
+
+    store = tmp_path / "store"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headrace.text.tokenizing._BATCH_DOCUMENTS", 1)
+        tokenize(["", "", "ab", "", "cd", ""], tokenizer, store, vocab_size=256, shard_bytes=2)
+    tokenize([""] * 3, tokenizer, store, vocab_size=256, shard_bytes=2, append=True)
+    tokenize(["", "e"], tokenizer, store, vocab_size=256, shard_bytes=2, append=True)
+    tokens = Tokens.open(store)
+    assert tokens.lengths.tolist() == [0, 0, 2, 0, 2, 0, 0, 0, 0, 0, 1]
+    assert [value for shard in tokens.columns["label_mask"] for value in shard.tolist()] == [1] * 5
+    assert load_from_disk(store)["train"]["label_mask"][2:5] == [[1, 1], [], [1, 1]]
+
+
+class StoppedError(Exception):
+    pass
+
+
+def broken_off(texts: list[str]) -> Iterator[str]:
+    yield from texts
+    raise StoppedError
+
+
+def test_counts_of_a_split_in_which_short_documents_follow_a_full_shard(tmp_path: Path) -> None:
+    def letters(text: str) -> list[int]:
+        return list(text.encode())
+
+    texts = ["abcd", "x", "y", "efgh", "z", "ij", "klmn", "w"]
+    how: dict[str, Any] = {"vocab_size": 256, "min_length": 3, "shard_bytes": 4}
+    for batch in range(1, 9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("headrace.text.tokenizing._BATCH_DOCUMENTS", batch)
+            for stop in range(len(texts) + 1):
+                store = tmp_path / f"{batch}-{stop}"
+                with pytest.raises(StoppedError):
+                    tokenize(broken_off(texts[:stop]), letters, store, **how)
+                tokenize(texts, letters, store, **how)
+                details = Tokens.open(store).details
+                assert (details["documents"], details["too_short"]) == (3, 5)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ class CallableTokenizer:
             ids=[given[_IDS] for given in found],
             ends=[self._ends(given) for given in found] if with_ends else None,
             columns={
-                name: [given.get(name, np.empty(0, dtype)) for given in found]
+                name: [given[name] if given[_IDS].size else np.empty(0, dtype) for given in found]
                 for name, dtype in (self.first[0] if self.first else {}).items()
             },
         )

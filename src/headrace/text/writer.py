@@ -63,7 +63,10 @@ class Rows:
         return self.lengths.size
 
     def part(self, begin: int, end: int) -> Rows:
-        """Return rows ``begin`` to ``end - 1``, with what was read since the row before them."""
+        """Return rows ``begin`` to ``end - 1``, with what was read since the row before them.
+
+        What was read behind the last row goes with it, and to no part that begins there.
+        """
         tokens = np.concatenate([[0], np.cumsum(self.lengths)])
         read = self._read_before(begin)
         return Rows(
@@ -71,12 +74,14 @@ class Rows:
             self.values[tokens[begin] : tokens[end]],
             {name: column[tokens[begin] : tokens[end]] for name, column in self.parallel.items()},
             self._part_of_sentences(begin, end),
-            self.hashes[read : self._read_before(end) if end < len(self) else None],
+            self.hashes[read : self._read_before(end)],
             self.kept[begin:end] - read,
         )
 
     def _read_before(self, row: int) -> int:
-        """Return the documents read before a row: all up to the row before it."""
+        """Return the documents read before a row: all up to the row before it; behind the last row, all."""
+        if row == len(self):
+            return self.hashes.size
         return 0 if row == 0 else int(self.kept[row - 1]) + 1
 
     def _part_of_sentences(self, begin: int, end: int) -> tuple[Integers, Integers] | None:
@@ -144,29 +149,37 @@ class SplitWriter:
     def _write(self) -> None:
         """Write all pending rows as one shard."""
         pending, self._pending, self._pending_bytes = self._pending, [], 0
-        batch = shard_of(pending, self.special)
-        self._check_columns(batch)
-        name = shard_name(self.split, len(self.written.shards))
+        batch = self._with_columns(shard_of(pending, self.special))
+        name = shard_name(self.split, self._next_number())
         write_shard(self.folder / name, batch)
+        if not any(entry.rows for entry in self.written.shards):
+            self.written.shards.clear()  # one without a row need not know of the columns
         self.written.shards.append(FileEntry.of(self.folder, name, batch.num_rows))
         self._count(pending, batch.num_rows)
         self.on_shard()
 
-    def _check_columns(self, batch: pa.RecordBatch) -> None:
-        """Hold a shard's columns against those of the first shard with rows.
+    def _next_number(self) -> int:
+        shards = self.written.shards
+        return int(Path(shards[-1].name).stem) + 1 if shards else 0
+
+    def _with_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a shard with the columns of the first shard with rows.
 
         Raises:
-            TextError: They differ.
+            TextError: It has tokens, and other columns.
         """
         earlier = next((entry for entry in self.written.shards if entry.rows), None)
         if earlier is None or batch.num_rows == 0:
-            return
+            return batch
         there = open_shard(self.folder / earlier.name).schema
+        if len(batch.column(IDS).values) == 0:
+            return _with_empty_columns(batch, there)
         if _values(there) != _values(batch.schema):
             raise TextError(
                 f"{self.folder}: the documents bring {_values(batch.schema)}, and {earlier.name} holds "
                 f"{_values(there)}. Give the same columns, each of one dtype, or another out."
             )
+        return batch
 
     def _count(self, pending: list[Rows], documents: int) -> None:
         written = self.written
@@ -197,15 +210,29 @@ def shard_of(pending: list[Rows], special: Special) -> pa.RecordBatch:
     """Return rows as a record batch: ``input_ids``, parallel columns and sentence starts, as lists."""
     offsets = _offsets(np.concatenate([rows.lengths for rows in pending]))
     columns = {IDS: ragged(offsets, pa.array(np.concatenate([rows.values for rows in pending])))}
-    for name in pending[0].parallel:
-        values = np.concatenate([rows.parallel[name] for rows in pending])
-        columns[name] = ragged(offsets, pa.array(values))
+    telling = next((rows for rows in pending if rows.values.size), pending[0])
+    for name, like in telling.parallel.items():
+        parts = [rows.parallel[name] for rows in pending if rows.values.size]
+        columns[name] = ragged(offsets, pa.array(np.concatenate([like[:0], *parts])))
     if all(rows.sentences is not None for rows in pending):
         counts, starts = zip(*(rows.sentences for rows in pending if rows.sentences is not None), strict=True)
         borders = _offsets(np.concatenate(counts))
         columns[SENTENCES] = ragged(borders, pa.array(np.concatenate(starts).astype(np.int32)))
     batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
     return batch.replace_schema_metadata(special_metadata(special))
+
+
+def _with_empty_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return documents without a token with the columns that others bring, empty too."""
+    nothing = _offsets(np.zeros(batch.num_rows, np.int64))
+    columns = {
+        field.name: batch.column(field.name)
+        if field.name in (IDS, SENTENCES)
+        else ragged(nothing, pa.array([], field.type.value_type))
+        for field in schema
+    }
+    whole = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+    return whole.replace_schema_metadata(batch.schema.metadata)
 
 
 def _values(schema: pa.Schema) -> dict[str, str]:
