@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 
@@ -67,3 +69,11 @@ class Scratch:
 
 
 IN_MEMORY = Scratch()
+
+
+def give_back() -> None:
+    """Return to the system what was freed, and is kept for later by Arrow and by the C library."""
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -46,7 +46,11 @@ def test_sizes_of_parts_and_blocks_change_no_byte(
 
 
 def test_memory_changes_no_byte(ads: hr.DatasetDict, ads_spec: Any, tmp_path: Path, store_bytes: Any) -> None:
-    hr.build(ads_spec, out=tmp_path / "store", memory="64MiB", threads=3)
+    for memory in ("108MiB", "10GiB"):
+        hr.build(ads_spec, out=tmp_path / memory, memory=memory, threads=3)
+        assert store_bytes(tmp_path / memory) == store_bytes(ads.folder)
+    with pytest.warns(UserWarning, match="memory is 64MiB"):
+        hr.build(ads_spec, out=tmp_path / "store", memory="64MiB", threads=3)
     assert store_bytes(tmp_path / "store") == store_bytes(ads.folder)
 
 

@@ -137,3 +137,14 @@ def test_rows_whose_class_is_none_are_counted(tmp_path: Path, run: Run) -> None:
     assert "label y: 2 rows of train with a value that is no class" in done.stdout
     machine = json.loads(run("build", tmp_path / "s.toml", "--out", tmp_path / "store", "--json").stdout)
     assert machine["rows_without_class"] == {"y": {"train": 2}}
+
+
+def test_memory_that_cannot_be_kept_is_a_warning(small_spec: Path, tmp_path: Path, run: Run) -> None:
+    arguments = ("build", small_spec, "--out", tmp_path / "store", "--memory", "64MiB")
+    said = "memory is 64MiB, and the program alone takes about 80MiB: "
+    done = run(*arguments)
+    assert done.exit_code == 0
+    assert f"warning: {said}" in done.stderr
+    again = run(*arguments, "--json")
+    assert again.stderr == ""
+    assert json.loads(again.stdout)["warnings"][-1].startswith(said)

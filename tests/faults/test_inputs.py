@@ -160,11 +160,11 @@ def test_one_line_of_50_megabytes(tmp_path: Path) -> None:
 
 
 def test_a_line_that_the_memory_does_not_hold(tmp_path: Path) -> None:
-    long = {"word": "x" * 7_000_000, "number": 1}
+    long = {"word": "x" * 12_000_000, "number": 1}
     (tmp_path / "a.jsonl").write_text(log_lines(3) + json.dumps(long) + "\n" + log_lines(3))
     spec = plain(str(tmp_path / "a.jsonl"), "jsonl")
-    with pytest.raises(SourceError, match=r"a\.jsonl:4 .* more than 5,592,405 bytes, .* give more memory"):
-        hr.build(spec, out=tmp_path / "store", memory="64MiB")
+    with pytest.raises(SourceError, match=r"a\.jsonl:4 .* more than 11,184,810 bytes, .* give more memory"):
+        hr.build(spec, out=tmp_path / "store", memory="128MiB")
     assert hr.build(spec, out=tmp_path / "store", memory="256MiB").num_rows["train"] == 7
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -40,6 +41,7 @@ from headrace.encoding.tables import JoinedTable
 from headrace.engine.local import default_threads, run_beside, working_beside
 from headrace.errors import BuildError, StoreError
 from headrace.order.integers import integer
+from headrace.scratch import give_back
 from headrace.sources import BadRow, Reader, SourceFile, open_source
 from headrace.spec import FileSplit, Spec
 
@@ -76,6 +78,9 @@ def build(
     Returns:
         The store's splits.
 
+    Warns:
+        UserWarning: ``memory`` is less than the program itself needs, and cannot be kept.
+
     Raises:
         SpecError: The declaration is impossible.
         SourceError: Raw files are missing or cannot be read as declared.
@@ -95,7 +100,7 @@ def build_store(
 ) -> BuildReport:
     """Build a store as ``build`` does; return what was done and why."""
     folder = disk.as_path("out", out, BuildError)
-    return _Build(to_spec(spec), folder, settings_of(memory, threads, progress)).run()
+    return _Build(to_spec(spec), folder, settings_of(memory, threads, progress, stacklevel=4)).run()
 
 
 def to_spec(spec: Spec | str | Path | Mapping[str, Any]) -> Spec:
@@ -105,17 +110,35 @@ def to_spec(spec: Spec | str | Path | Mapping[str, Any]) -> Spec:
     return Spec.from_dict(spec) if isinstance(spec, Mapping) else Spec.load(spec)
 
 
-def settings_of(memory: int | str | None, threads: int | None, progress: Progress) -> Settings:
-    """Return the settings of a build; ``None`` takes the defaults."""
+def settings_of(
+    memory: int | str | None, threads: int | None, progress: Progress, stacklevel: int = 2
+) -> Settings:
+    """Return the settings of a build; ``None`` takes the defaults.
+
+    Args:
+        memory: As of ``build``.
+        threads: As of ``build``.
+        progress: As of ``build``.
+        stacklevel: Whose line a warning names: 2 is the caller's, 3 its caller's.
+
+    Warns:
+        UserWarning: They cannot be kept.
+
+    Raises:
+        BuildError: One of them is impossible.
+    """
     if threads is not None and integer("threads", threads, BuildError) < 1:
         raise BuildError(f"threads is {threads}; it must be at least 1.")
     if not callable(progress):
         raise BuildError(f"progress is {progress!r}; expected a function of a stage and a share.")
-    return Settings(
+    settings = Settings(
         memory=machine_memory() // 4 if memory is None else parse_size(memory),
         threads=threads or default_threads(),
         progress=progress,
     )
+    for line in settings.warnings if memory is not None else ():
+        warnings.warn(line, UserWarning, stacklevel=stacklevel)
+    return settings
 
 
 def why_stale(spec: Spec | str | Path | Mapping[str, Any], out: str | Path) -> list[str]:
@@ -203,6 +226,8 @@ class _Build:
         self.settings.progress("fitting", 0.0)
         scratch = self.settings.scratch(self.out / WORK / "scratch")
         fitted = fit(rowset, observed_until, scratch, self.settings.workers)
+        if self.settings.is_little:
+            give_back()
         with working_beside() as run:
             run(lambda: save_fitted(staging, fitted, scratch))
             twins = run(lambda: number_twins(rowset))

@@ -73,7 +73,7 @@ def encode(
         SourceError: Files are missing, or a feature's column is.
         BuildError: Too many rows are bad, or ``out`` is the store itself.
     """
-    settings = settings_of(memory, threads, progress)
+    settings = settings_of(memory, threads, progress, stacklevel=3)
     opened = load_from_disk(store)
     patterns = [str(pattern) for pattern in patterns_of(files, "files")]
     out = disk.as_path("out", out, BuildError)

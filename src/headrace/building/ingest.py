@@ -31,6 +31,7 @@ from headrace.errors import BuildError, SourceError
 from headrace.kernels.lookup import NULL_CODE
 from headrace.parse.part import Part, PartReader, open_part, save_part
 from headrace.parse.readings import Ids, Reading, key_of
+from headrace.scratch import give_back
 from headrace.sources import BadRow, Block, Reader, SourceFile
 from headrace.sources.cutter import LONGEST_RECORD
 
@@ -104,6 +105,8 @@ def parse_source(
     tally.check(final=True)
     absent.check()
     claim.finish(len(paths))
+    if settings.is_little:
+        give_back()
     return Parsed(tuple(paths), plan.keys)
 
 

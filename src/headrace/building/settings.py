@@ -12,15 +12,20 @@ from headrace.engine.local import default_threads
 from headrace.errors import BuildError
 from headrace.scratch import Scratch
 
+_MEBIBYTE = 1 << 20
 _LARGEST_PART = 64 << 20
 _SMALLEST_PART = 1 << 20
 _MEMORY_PER_PART_BYTE = 12
 """Anonymous bytes that one thread needs for each raw byte of a part: blocks, columns, dictionaries."""
 _ARRAYS_IN_MEMORY = 32
+_MUCH_MEMORY = 1 << 29
+"""From here on what allocators keep for later, tens of megabytes, is little."""
 _PROGRAM = 80 << 20
 """Anonymous bytes of the process without data: Python, the libraries, machine code; measured on Linux."""
 _LEAST_SHARE = 4
 """Where so little is given that the program takes most of it, data may take a quarter of it."""
+LEAST_MEMORY = _PROGRAM * _LEAST_SHARE // (_LEAST_SHARE - 1)
+"""Less than this cannot be kept: 107 MiB, the program and a quarter for data."""
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B?|B)?", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -40,6 +45,23 @@ class Settings:
     """Bytes of anonymous memory that the build keeps under, the program itself included."""
     threads: int = field(default_factory=default_threads)
     progress: Progress = no_progress
+
+    @property
+    def is_little(self) -> bool:
+        """Whether what is freed must go back to the system at once: to ask for it again costs time."""
+        return self.memory < _MUCH_MEMORY
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is asked for that cannot be kept, one line each."""
+        if self.memory >= LEAST_MEMORY:
+            return ()
+        given = f"{self.memory:,} bytes" if self.memory < _MEBIBYTE else f"{self.memory / _MEBIBYTE:.3g}MiB"
+        least, program = -(-LEAST_MEMORY // _MEBIBYTE), _PROGRAM // _MEBIBYTE
+        return (
+            f"memory is {given}, and the program alone takes about {program}MiB: the build will take "
+            f"more than it is given. Give it {least}MiB or more.",
+        )
 
     @property
     def data_memory(self) -> int:

@@ -17,6 +17,7 @@ from headrace import disk
 from headrace.cli.failures import AT_FAULT, existing, failures
 from headrace.cli.options import AsJson, Memory, Out, Store, Threads
 from headrace.cli.progress import bars
+from headrace.cli.warned import warn, warned
 from headrace.errors import TextError, did_you_mean
 
 if TYPE_CHECKING:
@@ -79,15 +80,16 @@ def build(
 
         declared = Spec.load(spec)
         if not as_json:
-            _warn(declared.warnings)
+            for line in declared.warnings:
+                warn(line)
         started = time.perf_counter()
-        with bars(quiet=as_json) as progress:
+        with warned(quiet=as_json) as heard, bars(quiet=as_json) as progress:
             done = build_store(declared, out, memory=memory, threads=threads, progress=progress)
         summary = summarize(
             out,
             built=done.built,
             reasons=done.reasons,
-            warnings=declared.warnings,
+            warnings=(*declared.warnings, *heard),
             seconds=time.perf_counter() - started,
         )
         _print(summary.to_dict() if as_json else build_lines(summary))
@@ -115,13 +117,13 @@ def encode(
         from headrace.report.build import build_lines, summarize
 
         started = time.perf_counter()
-        with bars(quiet=as_json) as progress:
+        with warned(quiet=as_json) as heard, bars(quiet=as_json) as progress:
             building.encode(
                 store, files, out, labels=labels, memory=memory, threads=threads, progress=progress
             )
         reason = f"new data was encoded with {store}"
         seconds = time.perf_counter() - started
-        summary = summarize(out, built=True, reasons=(reason,), warnings=(), seconds=seconds)
+        summary = summarize(out, built=True, reasons=(reason,), warnings=tuple(heard), seconds=seconds)
         _print(summary.to_dict() if as_json else build_lines(summary))
 
 
@@ -239,11 +241,6 @@ def _split(splits: DatasetDict, name: str | None) -> str:
         there = ", ".join(splits)
         raise typer.BadParameter(f"--split {name}: there are {there}.{did_you_mean(name, splits)}")
     return name
-
-
-def _warn(warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        typer.echo(f"warning: {warning}", err=True)
 
 
 def _print(output: dict[str, Any] | Iterable[str]) -> None:
