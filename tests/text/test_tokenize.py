@@ -193,6 +193,25 @@ def test_splits_go_by_content_wherever_a_document_stands(tmp_path: Path) -> None
     assert len(Tokens.open(tmp_path / "a", "valid")) == splits.num_rows["valid"]
 
 
+def test_shares_may_be_numpys_numbers(tmp_path: Path) -> None:
+    for number, share in enumerate((np.float32(0.5), np.float64(0.5), np.int64(1))):
+        splits = tokenize(TEXTS, letters, tmp_path / str(number), {"valid": share})
+        assert sum(splits.num_rows.values()) == len(TEXTS)  # type: ignore[union-attr]
+
+
+def test_a_tokenizer_that_was_moved_is_the_same(tmp_path: Path, shared_data: Path) -> None:
+    pytest.importorskip("tokenizers")
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        whole = (shared_data / "tokenizers" / "claude2" / "tokenizer.json").read_bytes()
+        (tmp_path / name / "tokenizer.json").write_bytes(whole)
+        tokenize(["a text"], tmp_path / name, tmp_path / f"store {name}")
+    one, other = (Tokens.open(tmp_path / f"store {name}") for name in ("here", "there"))
+    assert one.fingerprint == other.fingerprint
+    assert (one.details["tokenizer"]["name"], other.details["tokenizer"]["name"]) == ("here", "there")
+    assert len(tokenize(["more"], tmp_path / "there", tmp_path / "store here", append=True)) == 2
+
+
 def test_splits_by_a_field_keep_its_values_together(tmp_path: Path) -> None:
     rows = [{"text": f"{n}", "site": f"site {n % 40}"} for n in range(400)]
     splits = tokenize(rows, letters, tmp_path / "store", split={"valid": 0.3}, split_by="site")

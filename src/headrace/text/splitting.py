@@ -45,6 +45,8 @@ class Splitting:
     """``"hash"`` of the text, or the name of a field whose equal values stay together."""
 
     def __post_init__(self) -> None:
+        plain = {name: s.item() if isinstance(s, np.generic) else s for name, s in self.shares.items()}
+        object.__setattr__(self, "shares", plain)
         wrong = [name for name, share in self.shares.items() if not is_number(share) or not 0 <= share <= 1]
         total = 0.0 if wrong else sum(self.shares.values())
         if wrong or total > 1.0 + 1e-9 or (TRAIN in self.shares and abs(total - 1.0) > 1e-9):

@@ -143,10 +143,9 @@ class Job:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What decides the store's bytes beside the documents."""
+        """What decides the bytes beside the documents; a tokenizer counts by its content, not its name."""
         return {
             "tokenizer": {
-                "name": self.tokenizer.name,
                 "kind": self.tokenizer.kind,
                 "digest": self.tokenizer.digest,
                 "special_tokens": dict(self.tokenizer.special_tokens),
@@ -277,7 +276,11 @@ def _publish(job: Job, written: Mapping[str, Written]) -> None:
         digest.update(f"{entry.name} {entry.xxh3};".encode())
     details = {
         "settings": job.settings,
-        "tokenizer": {**job.settings["tokenizer"], "file": files[0].name if files else None},
+        "tokenizer": {
+            "name": job.tokenizer.name,
+            **job.settings["tokenizer"],
+            "file": files[0].name if files else None,
+        },
         "splits": {name: part.counts for name, part in written.items()},
     }
     write_manifest(
