@@ -231,7 +231,7 @@ class _Build:
         with working_beside() as run:
             run(lambda: save_fitted(staging, fitted, scratch))
             twins = run(lambda: number_twins(rowset))
-            splits = write_shards(rowset, fitted, staging, self.settings, labels=True)
+            written = write_shards(rowset, fitted, staging, self.settings, labels=True)
         quarantined = self._write_quarantines(staging, rowset)
         accounting = rowset.accounting()
         check_accounting(accounting)
@@ -250,9 +250,7 @@ class _Build:
             "fitted": fitted_details(fitted),
         }
         files = (*fitted_files(staging, fitted), *save_tables(staging, self.tables), *quarantined)
-        manifest = Manifest(
-            "rows", self.fingerprint, {name: tuple(s) for name, s in splits.items()}, files, details
-        )
+        manifest = Manifest("rows", self.fingerprint, written.splits, (*written.records, *files), details)
         publish(self.out, manifest)
         return asdict(accounting)
 

@@ -107,7 +107,7 @@ def encode(
         fitted = replace(opened.fitted, observed_until=rowset.observed_until())
         rowset.drop_censored(fitted.observed_until)
         save_fitted(staging, fitted)
-        splits = write_shards(rowset, fitted, staging, settings, labels=labels)
+        written = write_shards(rowset, fitted, staging, settings, labels=labels)
         files_ = (
             *fitted_files(staging, fitted),
             *save_tables(staging, tables),
@@ -126,8 +126,7 @@ def encode(
             "rows_without_class": rows_without_class(rowset, fitted),
             "fitted": fitted_details(fitted),
         }
-        shards = {name: tuple(entries) for name, entries in splits.items()}
-        publish(out, Manifest("rows", fingerprint, shards, files_, details))
+        publish(out, Manifest("rows", fingerprint, written.splits, (*written.records, *files_), details))
     return load_from_disk(out)[SPLIT]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,10 @@ from headrace.arrays import list_borders
 from headrace.building.rowset import RowSet
 from headrace.building.settings import Settings
 from headrace.building.spool import BatchSpool
-from headrace.dataset.shard import MAXIMUM_BYTES, FileEntry, shard_name, write_shard
+from headrace.dataset.declared import declared_columns
+from headrace.dataset.records import records_name, write_records
+from headrace.dataset.shard import MAXIMUM_BYTES, FileEntry, open_shard, shard_name, write_shard
+from headrace.dataset.view import shard_columns
 from headrace.disk import TEMPORARY_SUFFIX
 from headrace.encoding.shard import encode_rows
 from headrace.engine.local import run_in_order
@@ -76,28 +80,44 @@ def _bytes(column: pa.Array) -> float:
     return float(len(column) * kind.bit_width / 8)
 
 
+class Written(NamedTuple):
+    """The encoded rows of a store."""
+
+    splits: dict[str, tuple[FileEntry, ...]]
+    """Every split's shards, in row order."""
+    records: list[FileEntry]
+    """The records beside them."""
+
+
 def write_shards(
     rowset: RowSet, fitted: Fitted, folder: Path, settings: Settings, *, labels: bool
-) -> dict[str, list[FileEntry]]:
-    """Write the shards that are not there yet; return every split's shards in row order."""
+) -> Written:
+    """Write the shards that are not there yet, and the records beside them."""
     plans = plan_shards(rowset, fitted, labels=labels)
     piece_bytes = settings.data_memory // (_PIECES_IN_MEMORY * settings.workers)
     piece_rows = max(_SAMPLE_ROWS, min(_MOST_PIECE_ROWS, piece_bytes // _mean_row_bytes(plans)))
 
-    def finish(plan: ShardPlan) -> FileEntry:
+    declared = declared_columns(rowset.spec.to_dict())
+
+    def finish(plan: ShardPlan) -> tuple[FileEntry, list[FileEntry]]:
         path = folder / plan.name
         if not path.exists():
             with BatchSpool(folder / f"spool-{plan.split}-{plan.number}{TEMPORARY_SUFFIX}") as spool:
                 for batch in _encoded(rowset, plan, fitted, labels, piece_rows):
                     spool.append(batch)
                 write_shard(path, spool.joined())
-        return FileEntry.of(folder, plan.name, rows=plan.end - plan.start)
+        rows, records = plan.end - plan.start, records_name(plan.name)
+        there = write_records(folder / records, shard_columns(declared, [open_shard(path)]), rows)
+        beside = [FileEntry.of(folder, records)] if there else []
+        return FileEntry.of(folder, plan.name, rows=rows), beside
 
     entries: dict[str, list[FileEntry]] = {split: [] for split in rowset.split_names}
-    for plan, entry in zip(plans, run_in_order(finish, plans, settings.workers), strict=True):
+    records: list[FileEntry] = []
+    for plan, (entry, beside) in zip(plans, run_in_order(finish, plans, settings.workers), strict=True):
         entries[plan.split].append(entry)
+        records += beside
         settings.progress("encoding", sum(map(len, entries.values())) / len(plans))
-    return entries
+    return Written({split: tuple(shards) for split, shards in entries.items()}, records)
 
 
 def _mean_row_bytes(plans: list[ShardPlan]) -> int:

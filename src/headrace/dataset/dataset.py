@@ -226,6 +226,7 @@ class Dataset:
             pad_to=pad_to,
             layout=layout,
             store=(self.store.folder, self.store.split),
+            records=self.store.records,
         )
         return rows if self._selection is None else rows.select(self._selection)
 

@@ -53,14 +53,15 @@ def stored_columns(manifest: Manifest, folder: Path) -> StoredColumns:
         StoreError: The manifest's spec is none; where it is a wrong one, the first mistake is told.
     """
     try:
-        return _columns(manifest.details["spec"])
+        return declared_columns(manifest.details["spec"])
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise StoreError(
             f"{folder}: the spec in the manifest cannot be read ({error!r}). Build the store again."
         ) from None
 
 
-def _columns(spec: Mapping[str, Any]) -> StoredColumns:
+def declared_columns(spec: Mapping[str, Any]) -> StoredColumns:
+    """Return the columns that a spec declares, from what ``Spec.to_dict`` gives."""
     return StoredColumns(
         features={name: _feature(declared) for name, declared in spec["features"].items()},
         labels={name: declared["kind"] == "class" for name, declared in spec.get("labels", {}).items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,8 @@ class EncodedStore:
     file_names: tuple[str, ...]
     """Names of the source files, by number."""
     opened: Opened
+    records: Sequence[NDArray[Any]] | None = None
+    """Those beside the shards: structured [rows + 1] of each; None where there are none."""
 
     @property
     def spec(self) -> Spec:

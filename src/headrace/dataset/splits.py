@@ -14,6 +14,7 @@ from headrace.dataset.declared import stored_columns
 from headrace.dataset.encoded import EncodedStore
 from headrace.dataset.manifest import Manifest, differing_files, read_manifest
 from headrace.dataset.shard import open_shard
+from headrace.dataset.view import open_split_records
 from headrace.errors import StoreError, did_you_mean
 
 if TYPE_CHECKING:
@@ -62,8 +63,10 @@ class DatasetDict(Mapping[str, Dataset]):
             shards = [open_shard(self.folder / entry.name) for entry in entries]
             return Dataset(shards, fingerprint, place=(self.folder, split))
         columns = stored_columns(self.manifest, self.folder)
-        store = EncodedStore(self.folder, split, columns, self._source_names(), self)
-        return Dataset(open_encoded(self.folder, entries, columns), fingerprint, store)
+        shards = open_encoded(self.folder, entries, columns)
+        records = open_split_records(self.folder, self.manifest, split, columns, shards)
+        store = EncodedStore(self.folder, split, columns, self._source_names(), self, records)
+        return Dataset(shards, fingerprint, store)
 
     def _source_names(self) -> tuple[str, ...]:
         try:

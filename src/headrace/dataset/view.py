@@ -13,12 +13,16 @@ from numpy.typing import DTypeLike, NDArray
 from headrace.arrays import bytes_of, numbers_of
 from headrace.dataset.conforming import open_encoded
 from headrace.dataset.declared import LISTS, StoredColumns, stored_columns
-from headrace.dataset.manifest import read_manifest
+from headrace.dataset.manifest import Manifest, read_manifest
+from headrace.dataset.records import open_records
 from headrace.loading import columns
 from headrace.loading.columns import Bitmap, Column
+from headrace.loading.records import unpack
 from headrace.loading.rows import Rows
 
 Batches: TypeAlias = Sequence[pa.RecordBatch]
+Records: TypeAlias = Sequence[NDArray[Any]] | None
+"""Structured [rows + 1] of each shard."""
 
 
 def encoded_rows(
@@ -31,6 +35,7 @@ def encoded_rows(
     pad_to: Literal["max", "batch"] = "max",
     layout: Literal["padded", "jagged"] = "padded",
     store: tuple[Path, str] | None = None,
+    records: Records = None,
 ) -> Rows:
     """Return a split's rows as a sample space.
 
@@ -43,10 +48,12 @@ def encoded_rows(
         pad_to: Width of padded columns.
         layout: Padding, or values and lengths.
         store: Folder and split to open again in another process.
+        records: Those beside the shards, from which scalars and the borders of lists are taken then.
     """
+    there = shard_columns(declared, shards)
     options: dict[str, Any] = {"id_dtype": id_dtype, "masks": masks, "pad_to": pad_to, "layout": layout}
     return Rows(
-        shard_columns(declared, shards),
+        there if records is None else unpack(there, records),
         [batch.num_rows for batch in shards],
         fingerprint,
         reopen=None if store is None else (_open_again, (str(store[0]), store[1], fingerprint, options)),
@@ -58,7 +65,21 @@ def _open_again(folder: str, split: str, fingerprint: str, options: dict[str, An
     manifest = read_manifest(Path(folder))
     declared = stored_columns(manifest, Path(folder))
     shards = open_encoded(Path(folder), manifest.splits[split], declared)
-    return encoded_rows(declared, shards, fingerprint, store=(Path(folder), split), **options)
+    records = open_split_records(Path(folder), manifest, split, declared, shards)
+    return encoded_rows(
+        declared, shards, fingerprint, store=(Path(folder), split), records=records, **options
+    )
+
+
+def open_split_records(
+    folder: Path, manifest: Manifest, split: str, declared: StoredColumns, shards: Batches
+) -> Records:
+    """Memory-map the records beside a split's shards; None where there are none.
+
+    Raises:
+        StoreError: A file is missing or of another size than it must be.
+    """
+    return open_records(folder, manifest, split, shard_columns(declared, shards))
 
 
 def shard_columns(declared: StoredColumns, shards: Batches) -> list[Column]:
