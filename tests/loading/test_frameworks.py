@@ -50,3 +50,22 @@ def test_each_rank_sees_its_own_part_of_each_step(found, framework: str) -> None
             expected = [batch["index"].tolist() for batch in loader]
             assert found[rank][framework][epoch] == expected
             assert sum(map(len, chain(expected))) in (51, 52)
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "ddp_fork"])
+def test_loaders_that_are_made_before_lightning_starts_its_processes(strategy: str, tmp_path: Path) -> None:
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    script = Path(__file__).with_name("launched_by_lightning.py")
+    finished = subprocess.run(
+        [sys.executable, str(script), strategy, str(tmp_path)],
+        env=environment | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    for rank in range(2):
+        loader = Loader(Counting(103), batch_size=8, shuffle="global", seed=5, rank=rank, world_size=2)
+        seen = json.loads((tmp_path / f"rank-{rank}.json").read_text())
+        assert seen == [[batch["index"].tolist() for batch in loader] for _ in range(2)]

@@ -254,6 +254,16 @@ def test_the_report_counts_batches_of_workers_too(workers: int, capsys) -> None:
         assert "came from worker processes: raise num_workers=" in slow.verdict
 
 
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
+def test_workers_of_another_dataloader_are_refused_since_they_would_begin_anew() -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    for kind in (DataLoader, stateful.StatefulDataLoader):
+        dataset = loader_of().as_torch_dataloader().dataset
+        outer = kind(dataset, batch_size=None, num_workers=2, multiprocessing_context="fork")
+        with pytest.raises(LoaderError, match=r"use loader.as_torch_dataloader\(num_workers=…\) itself"):
+            list(outer)
+
+
 class Odd(Counting):
     def __init__(self, change) -> None:
         super().__init__(4)

@@ -24,6 +24,8 @@ from headrace.order.integers import integer
 if TYPE_CHECKING:
     from headrace.loading.loader import Loader
 
+_NOT_BEGUN = -1
+
 
 class _Steps(IterableDataset[dict[str, Any]]):  # type: ignore[misc]
     """The batches of a loader; in a worker process every ``num_workers``-th of them, made there."""
@@ -31,7 +33,7 @@ class _Steps(IterableDataset[dict[str, Any]]):  # type: ignore[misc]
     def __init__(self, loader: Loader) -> None:
         super().__init__()
         self.loader = loader
-        self.start = torch.zeros(2, dtype=torch.int64).share_memory_()
+        self.start = torch.full((2,), _NOT_BEGUN, dtype=torch.int64).share_memory_()
         """Epoch and position at which the pass began; workers that live on read it anew."""
 
     def __len__(self) -> int:
@@ -42,10 +44,16 @@ class _Steps(IterableDataset[dict[str, Any]]):  # type: ignore[misc]
         if worker is None:
             yield from self.loader
             return
+        epoch, begin = self.start.tolist()
+        if begin == _NOT_BEGUN:
+            raise LoaderError(
+                "worker processes of another DataLoader do not know where its pass began; use "
+                "loader.as_torch_dataloader(num_workers=…) itself, which has state_dict() too."
+            )
         self.loader.converter = TorchConverter(
             device=None, pin_memory=False
         )  # the main process pins and moves
-        maker = self.loader.make_pass(*self.start.tolist())
+        maker = self.loader.make_pass(epoch, begin)
         for step in range(worker.id, len(maker.plan), worker.num_workers):
             yield maker.make(step).batch
 
