@@ -24,6 +24,8 @@ import numpy as np
 
 from headrace.loading import Loader
 from headrace.order import Permutation
+from peers.rows.commands import prepare
+from peers.rows.contenders import CONTENDERS
 from peers.rows.headrace_rows import rows_of
 from peers.rows.layout import BATCH, SEED, write_data
 
@@ -76,6 +78,7 @@ def order_of(step: int) -> Any:
 
 
 def ours(folder: Path, steps: int) -> dict[str, Callable[[], Any]]:
+    prepare(CONTENDERS[0], folder)
     space = rows_of(folder, "int64")
     state = state_after(loader_of(space), steps)
     orders = {f"order of step {step}": partial(order_of, step) for step in FAR_STEPS}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,15 +78,33 @@ def _workers(*counts: int, **others: Any) -> tuple[dict[str, Any], ...]:
     return tuple({"workers": workers, **others} for workers in counts)
 
 
+def _headrace(
+    name: str, settings: Mapping[str, Any] | None = None, tried: tuple[dict[str, Any], ...] = ()
+) -> Contender:
+    """Return headrace over the records of a store, which are written before it is measured."""
+    settings = {"form": "records", **(settings or {})}
+    return Contender(
+        name, "numba", "headrace_rows:loader", settings, tried, id_dtypes=BOTH, writes="headrace"
+    )
+
+
 CONTENDERS = [
-    Contender("headrace, 2 threads", "numba", "headrace_rows:loader", id_dtypes=BOTH),
-    Contender("headrace, 1 thread", "numba", "headrace_rows:loader", {"threads": 1}, id_dtypes=BOTH),
-    Contender("headrace, block order", "numba", "headrace_rows:loader", {"shuffle": "block"}),
+    _headrace("headrace, 2 threads", tried=({"form": "columns"}, {"threads": 3})),
+    _headrace("headrace, 1 thread", {"threads": 1}, tried=({"form": "columns"}, {"threads": 0})),
+    _headrace("headrace, block order", {"shuffle": "block"}, tried=({"form": "columns"},)),
     Contender(
         "the machine: random rows, 2 threads",
         "numba",
         "machine:random_rows",
-        tried=({"ahead": 0}, {"ahead": 8}, {"ahead": 32}),
+        {"ahead": 0},
+        id_dtypes=BOTH,
+        makes_batches=False,
+    ),
+    Contender(
+        "the machine: random rows fetched ahead, 2 threads",
+        "numba",
+        "machine:random_rows",
+        tried=({"ahead": 8}, {"ahead": 32}),
         id_dtypes=BOTH,
         makes_batches=False,
     ),

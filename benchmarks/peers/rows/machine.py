@@ -1,9 +1,9 @@
 """The machine's limit: random rows of as many bytes as are read and written for a row of the batches.
 
 Each row's bytes stand together at one random place of an array as large as the columns together, are
-fetched ahead of their turn, and are copied with as many bytes of filling behind them as padding and mask
-take, on two threads without Python between the batches, into memory that is at hand. headrace reads the
-same bytes from nine places a row.
+fetched ahead of their turn (or not: ``ahead=0``), and are copied with as many bytes of filling behind them as
+padding and mask take, on two threads without Python between the batches, into memory that is at hand.
+headrace reads the same bytes from two places a row.
 """
 
 from __future__ import annotations
