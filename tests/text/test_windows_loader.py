@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,17 @@ def test_torch_tensors_and_groups() -> None:
     assert batch["inputs"]["input_ids"].dtype == torch.int64
     assert set(batch["targets"]) == {"labels"}
     assert set(batch["meta"]) == {"document", "start", "length"}
+
+
+@pytest.mark.parametrize("how", [{}, {"pack": "concat"}, {"pack": "best_fit"}, {"window": [4, 8]}])
+def test_another_process_gets_no_plan_and_no_offsets(tmp_path: Path, how: dict[str, Any]) -> None:
+    tokenize([f"text {n}" for n in range(3000)], list_of_bytes, tmp_path / "store", vocab_size=256)
+    windows = Windows(tmp_path / "store", eos=0, outputs=OUTPUTS, **{"window": 4, **how})
+    right = rows(windows)
+    assert len(ForkingPickler.dumps(windows)) < 3000
+    again = copy.deepcopy(windows)
+    assert rows(again) == right
+    assert again.fingerprint == windows.fingerprint
 
 
 def test_what_another_process_gets_opens_the_store_again(tmp_path: Path) -> None:

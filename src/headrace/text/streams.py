@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,10 @@ class Streams:
     """The end token that closes every document; None: none is added."""
     joined: bool
     """Whether all documents are one stream."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: another process adds up lengths itself."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @cached_property
     def document_offsets(self) -> NDArray[np.int64]:

@@ -148,6 +148,13 @@ class Windows:
             masked_by(self.tokens, objective)
         self._warn()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what makes them again in another process, which maps a kept plan or counts anew."""
+        state = dict(self.__dict__)
+        if self.tokens.folder is not None and not self._has_nameless_function:
+            state.pop("_fixed_cut", None)
+        return state
+
     @property
     def settings(self) -> Settings:
         """What was declared; of several window lengths, the first."""
@@ -182,11 +189,14 @@ class Windows:
         objective = self.settings.objective
         return None if objective is None else masked_by(self.tokens, objective)
 
+    @property
+    def _has_nameless_function(self) -> bool:
+        return any(_is_nameless(settings.stride) for settings in self.buckets)
+
     def _cuts_of_nameless_functions(self) -> Iterator[ListedCut]:
         """Yield the windows that follow a function of which nothing but its windows is known."""
         for number, settings in enumerate(self.buckets):
-            stride = settings.stride
-            if isinstance(stride, DynamicStride) and stride.density_name is None:
+            if _is_nameless(settings.stride):
                 whole = self._fixed_cut
                 cut = whole.cuts[number] if isinstance(whole, BucketedCut) else whole
                 assert isinstance(cut, ListedCut)
@@ -307,6 +317,10 @@ class Windows:
         for settings in self.buckets:
             for line in warnings_of(settings, self.streams):
                 warnings.warn(line, UserWarning, stacklevel=3)
+
+
+def _is_nameless(stride: int | DynamicStride) -> bool:
+    return isinstance(stride, DynamicStride) and stride.density_name is None
 
 
 _LOADER_OPTIONS = tuple(name for name in inspect.signature(Loader).parameters if name != "space")
