@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gzip
 import io
+import json
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -19,7 +20,7 @@ import pytest
 
 from headrace.errors import SourceError
 from headrace.sources import Column, Reader, open_source
-from headrace.sources.arrow_values import plain
+from headrace.sources.arrow_values import Converter, plain
 
 
 def parquet(table: pa.Table, **options: Any) -> bytes:
@@ -234,6 +235,7 @@ def test_pairs(tmp_path: Path) -> None:
         (pa.array([{"x": 1}]), "number", "expected one value a row"),
         (pa.array([1]), "texts", "has the Arrow type int64, expected a list"),
         (pa.array([[1]]), "pairs", "expected a map"),
+        (pa.array([{"x": 1, "y": [1]}]), "pairs", "has the Arrow type list<item: int64>, expected one value"),
     ],
 )
 def test_types_that_do_not_fit(array: pa.Array, kind: str, message: str, tmp_path: Path) -> None:
@@ -315,6 +317,52 @@ def test_times_beyond_64_bits_of_microseconds(read: Callable[..., Any]) -> None:
     found = read(arrow(table), [Column("t", "number")], format="arrow")
     assert found.rows == [0]
     assert [bad.row for bad in found.bad] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ticks", "texts"),
+    [
+        (pa.timestamp("s"), [0, 2**62, -(2**62), None], ["1970-01-01T00:00:00", None]),
+        (pa.timestamp("us", "UTC"), [-(2**63), -1, None], ["1969-12-31T23:59:59.999999Z", None]),
+        (pa.date32(), [2**31 - 1, 0, -(2**31), None], ["1970-01-01", None]),
+        (pa.date64(), [-86_400_000, 86_400_000, None], ["1969-12-31", "1970-01-02", None]),
+    ],
+    ids=str,
+)
+def test_times_that_have_no_text_are_no_ids(
+    read: Callable[..., Any], kind: pa.DataType, ticks: list[int | None], texts: list[str | None]
+) -> None:
+    """Arrow writes ``<value out of range: 2147483647>`` for them."""
+    numbers = pa.array(ticks, pa.int32() if kind == pa.date32() else pa.int64())
+    found = read(arrow(pa.table({"t": numbers.cast(kind)})), [Column("t", "text")], format="arrow")
+    assert found.columns["t"] == texts
+    assert {bad.reason for bad in found.bad} <= {"t: a time beyond what its text can hold"}
+    assert [json.loads(bad.raw)["t"] for bad in found.bad] == [
+        tick for tick in ticks if tick is not None and abs(tick) > 2**30
+    ]
+
+
+def test_dates_with_a_time_of_day_are_dates() -> None:
+    """Files that hold them are refused; a table in memory may."""
+    ticks = pa.array([86_400_001, -1, None, 2**62])
+    array = pa.Array.from_buffers(pa.date64(), 4, ticks.buffers(), null_count=1)
+    converted, bad = Converter(Column("d", "text"), "memory").convert(array)
+    assert converted.to_pylist()[:3] == ["1970-01-02", "1969-12-31", None]
+    assert list(bad) == [3]
+
+
+def test_structs_of_several_types_are_pairs(tmp_path: Path) -> None:
+    rows = [{"a": 1, "b": 0.5, "c": "7", "d": True}, {"a": None, "b": None, "c": "x", "d": None}, None]
+    expected = [
+        [("a", "1"), ("b", "0.5"), ("c", "7"), ("d", "true")],
+        [("c", "x")],
+        None,
+    ]
+    found = one_column(pa.array(rows), "pairs", tmp_path).to_pylist()
+    assert [row and [(pair["key"], pair["value"]) for pair in row] for row in found] == expected
+    large = one_column(pa.array([{"a": 2**53 + 1, "b": 0.5}]), "pairs", tmp_path).to_pylist()
+    assert large[0][0]["value"] == str(2**53 + 1)
+    assert one_column(pa.array([{}, None], pa.struct([])), "pairs", tmp_path).to_pylist() == [[], None]
 
 
 def test_a_large_row_group_comes_in_slices(read: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

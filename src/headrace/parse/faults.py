@@ -41,5 +41,7 @@ def shown(value: object) -> str:
 
     A number is shown as its text: how a block of rows holds it depends on its neighbours.
     """
+    if value is None:
+        return "a missing value"
     text = repr(id_text(value)) if isinstance(value, int | float) else repr(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}... ({len(text)} characters)"

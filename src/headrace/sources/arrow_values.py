@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from headrace.errors import SourceError
 from headrace.sources.batch import Column
-from headrace.sources.values import elements_of, floats_as_text, with_elements
+from headrace.sources.values import as_text, elements_of, floats_as_text, with_elements
 
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 _INT64_MAX = (1 << 63) - 1
-_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_SEVERAL = 2
+_MILLISECONDS_A_DAY = 86_400_000
 
 
 class Converter:
@@ -40,8 +41,8 @@ class Converter:
         if self.column.kind in ("text", "number"):
             return self._scalars(array)
         if self.column.kind == "pairs" and pa.types.is_struct(kind):
-            array = _fields_as_pairs(array)
-        elif _is_text(kind) or pa.types.is_null(kind):
+            return self._fields_as_pairs(array)
+        if _is_text(kind) or pa.types.is_null(kind):
             return self._scalars(array, as_written=True)
         if not pa.types.is_list(array.type):
             raise self._misfit(kind, "a list")
@@ -78,12 +79,30 @@ class Converter:
         if _is_text(kind):
             return _checked_text(array)
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            return _as_microseconds(array) if number else (_iso(array), {})
+            return _as_microseconds(array) if number else _iso(array)
         if pa.types.is_duration(kind):
             return array.cast(pa.int64()), {}
         if pa.types.is_boolean(kind) or pa.types.is_decimal(kind) or pa.types.is_time(kind):
             return array.cast(pa.string()), {}
         raise self._misfit(kind, "one value a row")
+
+    def _fields_as_pairs(self, array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
+        """Return a struct's fields that are not null as (field name, value): JSON objects of other tools."""
+        as_number = Converter(Column(self.column.path, "number"), self.where)
+        converted = [as_number.convert(field) for field in array.flatten()]
+        bad = {row: why for _, reasons in converted for row, why in reasons.items()}
+        columns = _of_one_type([values for values, _ in converted])
+        names = [field.name for field in array.type]
+        rows = [
+            [(name, value) for name, value in zip(names, row, strict=True) if value is not None]
+            if there
+            else None
+            for there, *row in zip(
+                array.is_valid().to_pylist(), *(one.to_pylist() for one in columns), strict=True
+            )
+        ]
+        kind = columns[0].type if columns else pa.float64()
+        return pa.array(rows, pa.list_(pa.struct([("key", pa.string()), ("value", kind)]))), bad
 
     def _misfit(self, found: pa.DataType, expected: str) -> SourceError:
         return SourceError(
@@ -184,21 +203,30 @@ def _null_mask(array: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(pc.is_null(array))
 
 
-def _iso(array: pa.Array) -> pa.Array:
+def _iso(array: pa.Array) -> tuple[pa.Array, dict[int, str]]:
     """Return ISO 8601 text: ``2025-06-01`` or ``2025-06-01T08:00:00.123``, with ``Z`` for instants."""
     if pa.types.is_date(array.type):
-        return array.cast(pa.date32()).cast(pa.string())
-    text = pc.replace_substring(array.cast(pa.timestamp(array.type.unit)).cast(pa.string()), " ", "T")
-    return pc.binary_join_element_wise(text, "Z", "") if array.type.tz else text
+        text = _without_time_of_day(array).cast(pa.string())
+    else:
+        text = array.cast(pa.timestamp(array.type.unit)).cast(pa.string())
+    beyond = np.flatnonzero(pc.starts_with(text, "<").fill_null(False).to_numpy(zero_copy_only=False))
+    text = pc.replace_substring(text, " ", "T")
+    if pa.types.is_timestamp(array.type) and array.type.tz:
+        text = pc.binary_join_element_wise(text, "Z", "")
+    return text, {int(row): "a time beyond what its text can hold" for row in beyond}
 
 
-def _fields_as_pairs(array: pa.Array) -> pa.Array:
-    """Return a struct's fields that are not null as (field name, value): JSON objects read by other tools."""
-    names = [array.type.field(i).name for i in range(array.type.num_fields)]
-    rows = [
-        None if row is None else [(name, row[name]) for name in names if row[name] is not None]
-        for row in array.to_pylist()
-    ]
-    value_types = {array.type.field(i).type for i in range(array.type.num_fields)} or {pa.float64()}
-    value = value_types.pop() if len(value_types) == 1 else pa.float64()
-    return pa.array(rows, pa.list_(pa.struct([("key", pa.string()), ("value", value)])))
+def _without_time_of_day(array: pa.Array) -> pa.Array:
+    """Return dates of days; milliseconds are cut off towards the past, and too far ones are the farthest."""
+    if pa.types.is_date32(array.type):
+        return array
+    days = array.cast(pa.int64()).fill_null(0).to_numpy() // _MILLISECONDS_A_DAY
+    inside = np.clip(days, -(1 << 31), (1 << 31) - 1).astype(np.int32)
+    return pa.array(inside, pa.int32(), mask=_null_mask(array)).cast(pa.date32())
+
+
+def _of_one_type(arrays: list[pa.Array]) -> list[pa.Array]:
+    """Return arrays of numbers as they are where they have one type, else as text."""
+    return (
+        arrays if len({array.type for array in arrays}) < _SEVERAL else [as_text(array) for array in arrays]
+    )

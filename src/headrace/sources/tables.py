@@ -278,9 +278,14 @@ def _value(column: pa.ChunkedArray, row: int) -> Any:
     except UnicodeDecodeError:
         return column.cast(pa.binary())[row].as_py() if pa.types.is_string(column.type) else str(column.type)
     except (ValueError, OverflowError):
-        return (
-            column.cast(pa.int64())[row].as_py() if pa.types.is_timestamp(column.type) else str(column.type)
-        )
+        kind = column.type
+        if pa.types.is_date32(kind):
+            return column.cast(pa.int32())[row].as_py()
+        return column.cast(pa.int64())[row].as_py() if _is_time(kind) else str(kind)
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date64(kind))
 
 
 def _as_text(value: Any) -> str:
