@@ -95,6 +95,13 @@ def test_rows_hold_their_documents(everything: Everything, documents: list[list[
         assert ids[0] == full[document][start]
 
 
+def test_a_row_longer_than_all_tokens_holds_them_all() -> None:
+    windows = Windows([[1, 2], [3], [4, 5, 6]], (1 << 31) - 1, pack="best_fit", eos=0, outputs=("input_ids",))
+    assert len(windows) == 1
+    assert windows.summary().tokens_in_rows == 9
+    assert len(Windows([], (1 << 31) - 1, pack="best_fit", eos=0)) == 0
+
+
 def test_many_documents_fill_their_rows(everything: Everything) -> None:
     lengths = np.arange(1, 2001) * 37 % 900 + 1
     plan = plan_of(lengths, 1024)

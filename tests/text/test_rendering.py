@@ -90,6 +90,12 @@ def test_a_decoder_of_ones_own_is_checked(wrong: Any) -> None:
         render_windows(Windows([[1, 2, 3]], 4), decode=wrong)
 
 
+def test_more_than_a_person_reads_is_refused() -> None:
+    windows = Windows([[1, 2], [3]], (1 << 31) - 1)
+    with pytest.raises(TextError, match="2 windows of 2,147,483,647 tokens are more than a person reads"):
+        render_windows(windows)
+
+
 def test_hidden_tokens_are_marked() -> None:
     tokens = Tokens.from_documents([[1, 2, 3]], vocab_size=7, mask=0)
     (row,) = render_windows(Windows(tokens, 4, objective=MLM(1.0)), [0], decode=decode)

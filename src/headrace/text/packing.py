@@ -86,7 +86,8 @@ def plan_packing(streams: Streams, window: int) -> PackedCut:
     falling = (window - rest[documents]).astype(dtype_for(window))
     documents = documents[np.argsort(falling, kind="stable")]
     row = np.empty(documents.size, np.int64)
-    count = best_fit_decreasing(rest[documents], window, row)
+    capacity = min(window, max(1, int(lengths.sum())))  # a longer row than all tokens is never filled
+    count = best_fit_decreasing(rest[documents], capacity, row)
     return _in_order(
         streams,
         window,

@@ -26,6 +26,7 @@ from headrace.text.windows import Windows
 
 WINDOW = 128
 """Tokens in a window that is shown, where nothing else is asked for."""
+_MOST_PLACES = 1 << 22
 Decode = Callable[[Sequence[int]], str]
 
 
@@ -86,6 +87,12 @@ def render_windows(
     names = (*TOKEN_OUTPUTS, *ROW_OUTPUTS)
     whole = replace(space, settings=replace(space.settings, outputs=names, mask_dtype="int64"))
     indices = _numbers(numbers, len(space), seed, epoch)
+    width = space.cut.width(indices)
+    if indices.size * width > _MOST_PLACES:
+        raise TextError(
+            f"{indices.size} windows of {width:,} tokens are more than a person reads; show fewer or shorter "
+            f"ones, {_MOST_PLACES:,} tokens at most."
+        )
     batch = whole.gather(indices, np.zeros(indices.size, np.uint64))
     seen = space.cut.runs(indices).seen
     text_of = _with_unknown(decoder_of(windows.tokens)) if decode is None else _checked(decode)
