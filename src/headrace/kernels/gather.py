@@ -12,10 +12,9 @@ compiled function serves any mix of columns:
     PADDED      offsets, values, weights      -> [B, L], mask bool [B, L], lengths int32 [B], [B, L]
     JAGGED      offsets, values, weights      -> [sum], -, lengths int32 [B], [sum]
 
-What makes a padded column fast: all L values around a row's own are copied and the
-foreign ones replaced by a select, which compiles to vector code without a branch
-(rows at a shard's edge are copied alone instead); and the offsets and every cache line of the
-L values of rows further on are prefetched while the present one is copied.
+What makes it fast: what is needed of rows further on is prefetched while the present one is copied,
+every cache line of it. A padded row is all zeros first, and its own values are written over them:
+both are vector code, and no line that is another row's alone is read, however wide the column.
 """
 
 from __future__ import annotations
@@ -270,81 +269,22 @@ def _spread(source, target, start, count, to):  # type: ignore[no-untyped-def]
     return _widen_any(source, _I8, start, count, to)
 
 
-@inline
-def _select(source, target, start, first, count, width, to):  # type: ignore[no-untyped-def]
-    """Write ``width`` ids, of which the ``count`` from column ``first`` on are a row's own and the rest 0.
-
-    What lies beside a row's own values is read and not kept, which compiles to vector code without a branch.
-
-    Returns:
-        The union of the row's own ids.
-    """
-    union = np.int64(0)
-    for j in range(width):
-        own = np.uint32(np.uint32(j) - np.uint32(first)) < np.uint32(count)
-        value = np.int64(load(start, j, source)) if own else np.int64(0)
-        union |= value
-        store(to, j, value, target)
-    return union
-
-
-@inline
-def _select_any(source, target, start, first, count, width, to):  # type: ignore[no-untyped-def]
-    """Do the same with ids of any width, and with numbers."""
-    if source == UINT8:
-        return _select(_U1, target, start, first, count, width, to)
-    if source == UINT16:
-        return _select(_U2, target, start, first, count, width, to)
-    if source == UINT32:
-        return _select(_U4, target, start, first, count, width, to)
-    return _select(_U8, target, start, first, count, width, to)
-
-
-@inline
-def _select_numbers(start, first, count, width, to):  # type: ignore[no-untyped-def]
-    """Do the same with float32."""
-    for j in range(width):
-        own = np.uint32(np.uint32(j) - np.uint32(first)) < np.uint32(count)
-        store(to, j, load(start, j, _F4) if own else np.float32(0), _F4)
-    return np.int64(0)
-
-
-@inline
-def _row(source, target, address, limit, place, first, count, width, to):  # type: ignore[no-untyped-def]
-    """Write one padded row: ``count`` values from element ``place`` on, from column ``first`` on.
-
-    Returns:
-        The union of the row's own ids.
-    """
-    item = _item(source)
-    base = place - first
-    if base >= 0 and base + width <= limit:
-        start = address + np.uint64(base * item)
-        if source == FLOAT32:
-            return _select_numbers(start, first, count, width, to)
-        if target == INT32:
-            return _select_any(source, _I4, start, first, count, width, to)
-        return _select_any(source, _I8, start, first, count, width, to)
-    for j in range(width * _item(target) // 4):
-        store(to, j, 0, _I4)
-    own = to + np.uint64(first * _item(target))
-    return _spread(source, target, address + np.uint64(place * item), count, own)
-
-
 @kernel
-def _padded(source, target, values, limits, begin, lengths, width, side, shard, out):  # type: ignore[no-untyped-def]
+def _padded(source, target, values, begin, lengths, width, side, shard, out):  # type: ignore[no-untyped-def]
     """Write [B, width] values with zeros beside them; return the first row with a misfit, or -1."""
     item = _item(source)
-    stride = width * _item(target)
+    item_out = _item(target)
     for i in range(begin.size):
         near = i + _VALUES_NEAR
         if near < begin.size:
-            left = width - lengths[near] if side == LEFT else np.int64(0)
-            _touch(values[shard[near]] + np.uint64((begin[near] - left) * item), width * item)
+            _touch(values[shard[near]] + np.uint64(begin[near] * item), lengths[near] * item)
         count = np.int64(lengths[i])
+        to = out + np.uint64(i * width * item_out)
+        for j in range(width * item_out // 4):
+            store(to, j, 0, _I4)
         first = width - count if side == LEFT else np.int64(0)
-        to = out + np.uint64(i * stride)
-        union = _row(source, target, values[shard[i]], limits[shard[i]], begin[i], first, count, width, to)
+        own = to + np.uint64(first * item_out)
+        union = _spread(source, target, values[shard[i]] + np.uint64(begin[i] * item), count, own)
         if _beyond(union, target):
             return np.int64(i)
     return np.int64(-1)
@@ -367,10 +307,10 @@ def _jagged(source, target, values, begin, lengths, shard, out):  # type: ignore
 
 
 @inline
-def _ragged_values(kind, source, target, values, limits, begin, lengths, width, side, shard, out):  # type: ignore[no-untyped-def]
+def _ragged_values(kind, source, target, values, begin, lengths, width, side, shard, out):  # type: ignore[no-untyped-def]
     """Write the values of a ragged column; return the first row with a misfit, or -1."""
     if kind == PADDED:
-        return _padded(source, target, values, limits, begin, lengths, width, side, shard, out)
+        return _padded(source, target, values, begin, lengths, width, side, shard, out)
     return _jagged(source, target, values, begin, lengths, shard, out)
 
 
@@ -394,16 +334,12 @@ def _ragged(operation, addresses, limits, shard, row, begin, out):  # type: igno
     if out[slot + 1] != 0:
         _masks(lengths, width, side, out[slot + 1])
     values = addresses[table + 1]
-    misfit = _ragged_values(
-        kind, source, target, values, sizes, begins, lengths, width, side, shard, out[slot]
-    )
+    misfit = _ragged_values(kind, source, target, values, begins, lengths, width, side, shard, out[slot])
     if misfit >= 0:
         return TOO_LARGE, misfit
     if out[slot + 3] != 0:
         weights = addresses[table + 2]
-        _ragged_values(
-            kind, FLOAT32, FLOAT32, weights, sizes, begins, lengths, width, side, shard, out[slot + 3]
-        )
+        _ragged_values(kind, FLOAT32, FLOAT32, weights, begins, lengths, width, side, shard, out[slot + 3])
     return GOOD, np.int64(0)
 
 
