@@ -94,10 +94,9 @@ def test_map_style_dataset() -> None:
     assert sample["tags"].tolist() == [3, 0, 0]
     assert dataset[-1]["user"] == 3
     assert [each["user"].item() for each in dataset.__getitems__([3, 0])] == [3, 0]
-    with pytest.raises(IndexError):
-        dataset[4]
-    with pytest.raises(IndexError):
-        dataset[-5]
+    for wrong in (4, -5, 10**30, -(10**30)):
+        with pytest.raises(IndexError, match=r"is not in \[-4, 4\), the samples here"):
+            dataset[wrong]
 
 
 def test_map_style_dataset_of_a_jagged_space() -> None:

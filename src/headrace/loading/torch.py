@@ -139,10 +139,12 @@ class TorchDataset(Dataset[Sample]):  # type: ignore[misc]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Sample]:
         """Return a list of samples, gathered together."""
-        array = np.fromiter(map(operator.index, indices), np.int64, len(indices))
-        array[array < 0] += len(self)
-        if array.size and not (array.min() >= 0 and array.max() < len(self)):
-            raise IndexError(f"an index of {list(indices)[:8]} is not in [0, {len(self)}), the samples here.")
+        size = len(self)
+        wanted = [operator.index(index) for index in indices]
+        if wanted and not (min(wanted) >= -size and max(wanted) < size):
+            raise IndexError(f"an index of {wanted[:8]} is not in [{-size}, {size}), the samples here.")
+        array = np.array(wanted, np.int64)
+        array[array < 0] += size
         gathered = self._epoch_space.gather(array, array.astype(np.uint64))
         batch = check_batch(gathered, array.size, "gather() returned", self._jagged)
         tensors = {name: _tensor(name, value) for name, value in batch.items()}
