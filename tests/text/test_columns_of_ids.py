@@ -122,6 +122,28 @@ def test_sentences_outside_their_document_are_refused(starts: Any) -> None:
         len(Windows(table, 3, align="sentence"))
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        (),
+        (np.arange(3), np.arange(2, dtype=np.uint8)),
+        (np.arange(5.0),),
+        (np.arange(10)[::2],),
+        (np.arange(5, dtype=">i4"),),
+        (np.arange(5).reshape(1, 5),),
+        (np.zeros(5, bool),),
+    ],
+)
+def test_arrays_that_kernels_cannot_read_are_refused(values: Any) -> None:
+    with pytest.raises(TextError, match=r"values: \d arrays of .*Tokens\.from_arrays makes them so"):
+        Tokens(values, np.array([0, 5]))
+    if values:
+        with pytest.raises(TextError, match=r"column 'w'"):
+            Tokens((np.arange(5),), np.array([0, 5]), columns={"w": (*values, np.arange(1))})
+    with pytest.raises(TextError, match="expected int64 from 0 to the 5 tokens"):
+        Tokens((np.arange(5),), np.array([0.0, 5.0]))  # type: ignore[arg-type]
+
+
 def test_columns_are_called_by_texts() -> None:
     with pytest.raises(TextError, match="a column is called 5"):
         Tokens.from_arrays(np.array([1]), [0, 1], columns={5: np.array([1])})  # type: ignore[dict-item]

@@ -331,8 +331,11 @@ def test_sentences_of_a_text_with_halves_of_characters(tmp_path: Path) -> None:
 
 def test_hugging_face_datasets_are_documents(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
-    dataset = tokenize(datasets.Dataset.from_dict({"text": ["a", "bc"]}), letters, tmp_path / "store")
-    assert dataset["input_ids"] == [[97], [98, 99]]
+    theirs = datasets.Dataset.from_dict({"text": ["a", "bc"]})
+    formats = [theirs.with_format(name) for name in (None, "torch", "numpy", "arrow", "pandas")]
+    for number, docs in enumerate([*formats, theirs.to_iterable_dataset(), theirs["text"]]):
+        dataset = tokenize(docs, letters, tmp_path / str(number))
+        assert dataset["input_ids"] == [[97], [98, 99]]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,8 @@ def read_documents(docs: Any) -> Iterator[Document]:
     if isinstance(docs, (pa.Table, pa.RecordBatch)):
         yield from _from_rows(docs.to_reader(_ROWS_AT_ONCE) if isinstance(docs, pa.Table) else [docs], "row")
         return
+    if hasattr(docs, "with_format"):
+        docs = docs.with_format(None)  # rows as mappings, whatever the user has them as
     if not isinstance(docs, Iterable):
         raise TextError(
             f"docs: {type(docs).__name__} holds no documents. Give files, a Dataset, or an iterable of texts."

@@ -144,6 +144,7 @@ class Tokens:
         return cls(values=(values,), offsets=offsets, special=special)
 
     def __post_init__(self) -> None:
+        _check_values(self.values)
         _check_offsets(self.offsets, self.shard_tokens)
         check_special(self.special)
         if self.dtype == np.uint64 and self.special.vocab_size is None:
@@ -422,11 +423,37 @@ def check_ids(ids: NDArray[Any], vocab_size: int | None, where: str = "tokens") 
     )
 
 
+def _check_values(values: Values) -> None:
+    """Check that kernels can read the shards at their addresses.
+
+    Raises:
+        TextError: They are not flat arrays of integers of one dtype that lie in one piece.
+    """
+    dtypes = sorted({str(shard.dtype) for shard in values})
+    if len(dtypes) != 1 or not all(_is_plain(shard) and shard.dtype.kind in "iu" for shard in values):
+        raise TextError(
+            f"values: {len(values)} arrays of {', '.join(dtypes) or 'no dtype'}; expected at least one, all "
+            "flat, contiguous, and of integers of one dtype. Tokens.from_arrays makes them so."
+        )
+
+
+def _is_plain(array: NDArray[Any]) -> bool:
+    """Whether an array is flat, of numbers, in one piece and of this machine's byte order."""
+    is_numbers = array.dtype.kind in "iuf" and array.dtype.isnative
+    return array.ndim == 1 and is_numbers and bool(array.flags.c_contiguous)
+
+
 def _check_offsets(offsets: NDArray[np.int64], shard_tokens: NDArray[np.int64]) -> None:
     total = int(shard_tokens[-1])
-    if offsets.ndim != 1 or offsets.size == 0 or offsets[0] != 0 or offsets[-1] != total:
+    if (
+        offsets.dtype != np.int64
+        or offsets.ndim != 1
+        or offsets.size == 0
+        or offsets[0] != 0
+        or offsets[-1] != total
+    ):
         raise TextError(
-            f"offsets run from {offsets[:1]} to {offsets[-1:]}, expected from 0 to the {total} tokens."
+            f"offsets run from {offsets[:1]} to {offsets[-1:]}, expected int64 from 0 to the {total} tokens."
         )
     if np.any(offsets[1:] < offsets[:-1]):
         place = int(np.flatnonzero(offsets[1:] < offsets[:-1])[0])
@@ -480,6 +507,8 @@ def _check_column(name: str, shards: Values, values: Values) -> None:
     dtypes = {shard.dtype.name for shard in shards}
     if len(dtypes) > 1:
         raise TextError(f"column {name!r}: shards hold {sorted(dtypes)}; give it one dtype in all shards.")
+    if not all(map(_is_plain, shards)):
+        raise TextError(f"column {name!r}: expected flat, contiguous arrays of numbers, one a shard.")
     if any(shard.dtype == np.uint64 and int(shard.max(initial=0)) >= MOST_IDS for shard in shards):
         raise TextError(f"column {name!r}: a value does not fit in int64, which batches have.")
     sizes, wanted = [shard.size for shard in shards], [shard.size for shard in values]
