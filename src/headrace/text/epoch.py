@@ -131,20 +131,24 @@ class WindowEpoch:
         narrow = [(end - first,) for first, end in parts]
         wide = [(end - first, width) for (first, end), width in zip(parts, widths, strict=True)]
         addresses = np.zeros((len(parts), len(_SLOTS) + 1), np.uint64)
-        columns: list[list[NDArray[Any]]] = []
-        for _, is_row, dtype, slot in self._outputs:
-            arrays, addresses[:, slot] = memory.allocate(narrow if is_row else wide, dtype)
-            columns.append(arrays)
+        columns: list[list[NDArray[Any]]] = [[]] * len(self.settings.outputs)
+        for (is_row, dtype), alike in self._outputs.items():
+            shapes = (narrow if is_row else wide) * len(alike)
+            arrays, found = memory.allocate(shapes, dtype)
+            for number, (place, slot) in enumerate(alike):
+                mine = slice(number * len(parts), (number + 1) * len(parts))
+                columns[place], addresses[:, slot] = arrays[mine], found[mine]
         names = self.settings.outputs
         return [dict(zip(names, arrays, strict=True)) for arrays in zip(*columns, strict=True)], addresses
 
     @cached_property
-    def _outputs(self) -> list[tuple[str, bool, np.dtype[Any], int]]:
-        """Name of each output, whether it has one value a row, its dtype, and its place in the addresses."""
-        return [
-            (name, name in ROW_OUTPUTS, self._dtype(name), _SLOTS.get(name, len(_SLOTS)))
-            for name in self.settings.outputs
-        ]
+    def _outputs(self) -> dict[tuple[bool, np.dtype[Any]], list[tuple[int, int]]]:
+        """By whether it has one value a row, and its dtype: place of each output, and in the addresses."""
+        outputs: dict[tuple[bool, np.dtype[Any]], list[tuple[int, int]]] = {}
+        for place, name in enumerate(self.settings.outputs):
+            alike = outputs.setdefault((name in ROW_OUTPUTS, self._dtype(name)), [])
+            alike.append((place, _SLOTS.get(name, len(_SLOTS))))
+        return outputs
 
     def _dtype(self, name: str) -> np.dtype[Any]:
         if name == "attention_mask":

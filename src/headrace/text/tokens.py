@@ -439,7 +439,7 @@ def _check_values(values: Values) -> None:
 
 def _is_plain(array: NDArray[Any]) -> bool:
     """Whether an array is flat, of numbers, in one piece and of this machine's byte order."""
-    is_numbers = array.dtype.kind in "iuf" and array.dtype.isnative
+    is_numbers = array.dtype.kind in "iufb" and array.dtype.isnative
     return array.ndim == 1 and is_numbers and bool(array.flags.c_contiguous)
 
 
