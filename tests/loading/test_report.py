@@ -96,6 +96,17 @@ def test_every_stage_has_advice(stage: str) -> None:
     assert len(report.verdict) > 80
 
 
+def test_idle_threads_are_counted_during_a_pass(hands: Hands) -> None:
+    loader = Loader(Counting(8), batch_size=1, threads=1, prefetch=1)
+    iterator = iter(loader)
+    next(iterator)
+    iterator._source.idle_seconds += 5.0  # as if the threads had waited so long
+    during = loader.report().seconds["waiting for the consumer"]
+    iterator.close()
+    assert during >= 5.0
+    assert loader.report().seconds["waiting for the consumer"] >= 5.0
+
+
 def test_before_the_first_batch_and_as_json() -> None:
     report = Loader(Counting(10), batch_size=2).report()
     assert report.verdict == "No batch has been made yet."

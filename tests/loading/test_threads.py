@@ -151,6 +151,29 @@ def test_a_fork_with_a_live_iterator_ends() -> None:
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "done\n", "")
 
 
+def test_an_iterator_of_another_process_raises_and_does_not_hang() -> None:
+    code = (
+        "import os, signal, warnings\n"
+        "from headrace.errors import LoaderError\n"
+        "from headrace.loading import Loader\n"
+        "from headrace.testing import Counting\n"
+        "warnings.simplefilter('ignore')\n"
+        "iterator = iter(Loader(Counting(1000), batch_size=1, threads=2))\n"
+        "next(iterator)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    signal.alarm(60)\n"
+        "    try:\n"
+        "        list(iterator)\n"
+        "    except LoaderError as error:\n"
+        "        os._exit('begun in another process' in str(error) and 7)\n"
+        "    os._exit(1)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    finished = run(code)
+    assert finished.stdout.split() == ["7"], finished.stderr
+
+
 def hears_ctrl_c() -> None:
     """Undo what a shell does to commands in the background: they ignore Ctrl-C, and so do their children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

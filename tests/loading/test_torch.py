@@ -263,6 +263,27 @@ def test_workers_of_another_dataloader_are_refused_since_they_would_begin_anew()
             list(outer)
 
 
+class Wrapped(torch.utils.data.IterableDataset):
+    def __init__(self, loader: Loader) -> None:
+        super().__init__()
+        self.loader = loader
+
+    def __iter__(self):
+        yield from self.loader
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_a_loader_is_not_given_whole_by_each_of_several_workers(context: str) -> None:
+    dataset = Wrapped(loader_of())
+    one = DataLoader(dataset, batch_size=None, num_workers=1, multiprocessing_context=context)
+    assert [batch["index"].tolist() for batch in one] == expected(0)
+    two = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context=context)
+    with pytest.raises(
+        LoaderError, match=r"each of 2 worker processes would give all batches.*num_workers=2"
+    ):
+        list(two)
+
+
 class Odd(Counting):
     def __init__(self, change) -> None:
         super().__init__(4)

@@ -42,6 +42,7 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         if threads:
             shares = maker.makes_runs
             self._source = Prefetcher(maker.make_run, self._steps, threads, ahead, _size_of, shares)
+            maker.clock.count_idle(self._source)
         else:
             length = RunLength(_size_of) if maker.makes_runs else RunLength(_size_of, longest=1)
             self._source = OnDemand(maker.make_run, self._steps, length)

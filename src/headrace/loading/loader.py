@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from headrace.loading.maker import BatchMaker, Made, Pass, Transform
 from headrace.loading.output import OutputKind, converter
 from headrace.loading.pool import Pool
 from headrace.loading.progress import Progress
-from headrace.loading.ranks import distributed_ranks, resolve_ranks
+from headrace.loading.ranks import distributed_ranks, resolve_ranks, torch_workers
 from headrace.loading.space import EpochSpace, SampleSpace
 from headrace.loading.state import State, check_state, make_state
 from headrace.loading.timing import Clock, Report
@@ -102,6 +103,7 @@ class Loader:
         self.space = space
         self.rank, self.world_size = resolve_ranks(rank, world_size)
         self._follows_ranks = rank is None
+        self._process = os.getpid()
         self.seed = integer("seed", seed, LoaderError)
         self.epoch = integer("epoch", epoch, LoaderError)
         self.last = last
@@ -140,6 +142,7 @@ class Loader:
         return {
             "arguments": arguments,
             "follows_ranks": self._follows_ranks,
+            "process": self._process,
             "position": self._position,
             "begin": self._begin,
         }
@@ -147,7 +150,7 @@ class Loader:
     def __setstate__(self, state: dict[str, Any]) -> None:
         space = state["arguments"].pop("space")
         self.__init__(space, **state["arguments"])  # type: ignore[misc]
-        self._follows_ranks = state["follows_ranks"]
+        self._follows_ranks, self._process = state["follows_ranks"], state["process"]
         self._position, self._begin = state["position"], state["begin"]
 
     def set_epoch(self, epoch: int) -> None:
@@ -216,6 +219,7 @@ class Loader:
         What ``iter(loader)`` and the adapters of frameworks are built on: the pass makes the
         batch of any step, and is told which batches were delivered.
         """
+        self._check_process()
         if self._all_delivered():
             self._finish()
         begin, self._begin = self._begin, 0
@@ -309,6 +313,15 @@ class Loader:
             return None
         whole = len(self)
         return Progress(f"epoch {self.epoch}", whole, whole - len(run.maker.plan))
+
+    def _check_process(self) -> None:
+        """Refuse to give the whole part of this rank in each of several worker processes."""
+        workers = torch_workers()
+        if workers > 1 and os.getpid() != self._process:
+            raise LoaderError(
+                f"each of {workers} worker processes would give all batches of this loader; use "
+                f"loader.as_torch_dataloader(num_workers={workers}), where each gives its own."
+            )
 
     def _all_delivered(self) -> bool:
         """Whether the consumer has had the last batch of the epoch, and has not asked for one more."""

@@ -11,6 +11,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
+from headrace.errors import LoaderError
 from headrace.loading.runs import Failure, RunLength, results_of
 
 
@@ -80,6 +81,8 @@ class Prefetcher:
         return self._own.popleft()
 
     def _take_run(self) -> None:
+        if os.getpid() != self._process:
+            raise LoaderError("this iterator was begun in another process, whose threads are not here.")
         if self._shares and not self._taken:
             self._make_one()
         results, seconds = self._coming.popleft().results.get()

@@ -35,6 +35,13 @@ def distributed_ranks() -> tuple[int, int] | None:
     return int(distributed.get_rank()), int(distributed.get_world_size())
 
 
+def torch_workers() -> int:
+    """Return how many worker processes of a ``DataLoader`` there are, where this is one of them; else 1."""
+    data = getattr(getattr(sys.modules.get("torch"), "utils", None), "data", None)
+    worker = None if data is None else data.get_worker_info()
+    return 1 if worker is None else int(worker.num_workers)
+
+
 def _environment_ranks() -> tuple[int, int]:
     """Read RANK and WORLD_SIZE, as torchrun sets them; launchers on one node give LOCAL_RANK alone."""
     size = os.environ.get("WORLD_SIZE", "1")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import resource
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 STAGES = ("read", "gather", "transform", "convert", "copy")
 _SMALL_SHARE = 0.05
@@ -100,6 +101,13 @@ class Report:
         return "\n".join([*lines, self.verdict])
 
 
+class Idling(Protocol):
+    """The threads of a pass."""
+
+    idle_seconds: float
+    """For which they had nothing to do, and which nobody has counted yet."""
+
+
 class Gathering(NamedTuple):
     """When a thread began to gather."""
 
@@ -120,6 +128,7 @@ class Clock:
         self.idle = 0.0
         self.batches = 0
         self.samples = 0
+        self._live: weakref.ref[Idling] | None = None
         self.reads_storage = False
         """Whether a gather has had to wait for pages."""
 
@@ -128,6 +137,10 @@ class Clock:
         now = time.perf_counter()
         self._add(name, now - started)
         return now
+
+    def count_idle(self, threads: Idling) -> None:
+        """Count the idle time of the threads of the present pass too, as long as they are there."""
+        self._live = weakref.ref(threads)
 
     def watch(self, batches: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield batches, and count the consumer's time: waiting for one, and between two."""
@@ -169,7 +182,9 @@ class Clock:
     def report(self, threads: int, left_out: int) -> Report:
         """Return what was added up so far."""
         with self._lock:
-            seconds = {**self._seconds, "waiting for the consumer": self.idle}
+            live = None if self._live is None else self._live()
+            idle = self.idle + (0.0 if live is None else live.idle_seconds)
+            seconds = {**self._seconds, "waiting for the consumer": idle}
         return Report(seconds, self.consumer, self.waited, self.batches, self.samples, threads, left_out)
 
 
