@@ -60,9 +60,8 @@ class _Blocks:
     def take(self, shapes: Sequence[Shape], dtype: np.dtype[Any]) -> tuple[list[NDArray[Any]], list[int]]:
         """Return arrays in blocks that nobody uses, and their addresses; who asks holds the lock."""
         arrays, addresses = [], []
+        self._collect(len(shapes))
         for shape in shapes:
-            if not self._free:
-                self._collect()
             block = self._free.pop() if self._free else _new_block(self._size)
             self._given.append(block)
             memory, offset, address = block
@@ -70,15 +69,18 @@ class _Blocks:
             addresses.append(address)
         return arrays, addresses
 
-    def _collect(self) -> None:
-        """Find blocks that were let go of; one that the consumer keeps is put behind the others."""
-        given = self._given
-        for _ in range(min(_LOOKS, len(given))):
-            while given and _users(given) == _UNUSED:
-                self._free.append(given.popleft())
-            if self._free:
+    def _collect(self, wanted: int) -> None:
+        """Find blocks that were let go of; those that the consumer keeps are put behind the others."""
+        given, free = self._given, self._free
+        kept = 0
+        while given and kept < _LOOKS * wanted:
+            if _users(given) == _UNUSED:
+                free.append(given.popleft())
+            elif len(free) >= wanted:
                 return
-            given.rotate(-1)
+            else:
+                given.rotate(-1)
+                kept += 1
 
 
 def _users(blocks: deque[Block]) -> int:
