@@ -89,6 +89,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--tokens", type=int, default=1000)
     arguments = parser.parse_args()
+    if not arguments.text.is_file():
+        parser.error(f"--text {arguments.text}: there is no such file.")
     torch.manual_seed(0)
     text = list(arguments.text.read_bytes())
     model = Model()

@@ -161,6 +161,8 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=8)
     parser.add_argument("--paragraphs", type=int, default=None, help="only so many of the books' paragraphs")
     arguments = parser.parse_args()
+    if not any(arguments.books.glob("*.txt*")):
+        parser.error(f"--books {arguments.books}: there is no *.txt in it.")
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "books"
         texts = islice(paragraphs(arguments.books), arguments.paragraphs)

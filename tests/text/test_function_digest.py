@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headrace.errors import TextError
 from headrace.text.function_digest import digest_of
 
 SOURCE = '''
@@ -128,6 +129,18 @@ def test_known_tokenizers_count_by_their_content(shared_data: Path) -> None:
 
     assert digest_of(made("a")) == digest_of(made("a"))
     assert digest_of(made("a")) != digest_of(made("b"))
+
+
+def test_what_is_nested_without_end_is_an_error() -> None:
+    deep: Any = None
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(
+        TextError, match=r"nested too deep to be compared. Give it a method __fingerprint__\(\)"
+    ):
+        digest_of(lambda text: deep)
+    while deep:  # or its end would be as deep
+        deep = deep.pop()
 
 
 class Told:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from headrace.errors import TextError
 from headrace.text import tokenizer_hugging_face, tokenizer_sentencepiece, tokenizer_tiktoken
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
@@ -25,11 +26,20 @@ def digest_of(function: Any) -> str:
 
     Args:
         function: What is called.
+
+    Raises:
+        TextError: What it reads is nested too deep to be followed.
     """
     digest = xxhash.xxh3_128()
-    for part in _parts(function, _home(function), {}):
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
+    try:
+        for part in _parts(function, _home(function), {}):
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+    except RecursionError:
+        raise TextError(
+            f"{getattr(function, '__qualname__', type(function).__qualname__)}: what it reads is nested too "
+            "deep to be compared. Give it a method __fingerprint__() that returns a text."
+        ) from None
     return digest.hexdigest()
 
 
