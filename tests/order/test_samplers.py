@@ -124,6 +124,17 @@ def test_bucketed_batches_hold_like_lengths_and_every_sample_once(lengths, batch
     assert order.cuts is None
 
 
+def test_what_bucketing_leaves_over_is_a_fair_draw() -> None:
+    """With ``last="drop"`` each sample is left out as often as any other, the longest too."""
+    size, batch, epochs = 23, 5, 2000
+    order = LengthBucketed(np.arange(size))
+    left = [
+        whole(order.at(size, 3, epoch, Budget(batch)), batch)[-(size % batch) :] for epoch in range(epochs)
+    ]
+    counts = np.bincount(np.concatenate(left), minlength=size)
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
 def test_bucketing_saves_padding() -> None:
     lengths = Permutation(10_000, 1)[:] % 100 + 1
     shuffled, bucketed = (

@@ -23,8 +23,9 @@ class LengthBucketed:
     """A shuffle whose global batches hold samples of like length.
 
     All samples are shuffled; windows of them are sorted by length and cut into global
-    batches; the batches are shuffled (an incomplete one stays last). With a token budget
-    (``max_tokens=``) a window is cut where count × longest would exceed it. The plan is made
+    batches; the batches are shuffled. What is over of whole batches is the end of the shuffle, of any
+    length, and stays last: ``last="drop"`` leaves out other samples each epoch, not the longest. With a
+    token budget (``max_tokens=``) a window is cut where count × longest would exceed it. The plan is made
     in one pass from lengths, seed, epoch and the global budget, and takes 8 bytes a sample;
     resuming once it is made is O(1). Every sample comes once an epoch.
 
@@ -71,8 +72,9 @@ class LengthBucketed:
             return _token_batches(order, self.lengths, tokens, multiple_of, seed, epoch)
         batch = min(budget.samples or 1, max(size, 1))
         window = max(batch, self.window - self.window % batch)
-        order = _sorted_windows(shuffled, self.lengths, window)
-        return ListedOrder(_shuffled_batches(order, batch, seed, epoch))
+        body, rest = np.split(shuffled, [size - size % batch])
+        body = _sorted_windows(body, self.lengths, window)
+        return ListedOrder(np.concatenate([_shuffled_batches(body, batch, seed, epoch), rest]))
 
 
 def cut_order(
@@ -100,10 +102,8 @@ def _sorted_windows(order: NDArray[np.int64], lengths: NDArray[np.int64], window
 
 
 def _shuffled_batches(order: NDArray[np.int64], batch: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    whole = order.size // batch
-    places = Permutation(whole, seed, epoch, "bucketed batches")[:]
-    body = order[: whole * batch].reshape(whole, batch)[places]
-    return np.concatenate([body.reshape(-1), order[whole * batch :]])
+    places = Permutation(order.size // batch, seed, epoch, "bucketed batches")[:]
+    return order.reshape(-1, batch)[places].reshape(-1)
 
 
 def _token_batches(
