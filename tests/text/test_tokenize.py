@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import io
 import json
@@ -376,6 +377,16 @@ def test_files_that_are_no_text_are_refused_with_their_place(tmp_path: Path) -> 
     (tmp_path / "deep.jsonl").write_text('{"text": "a"}\n{"text": ' + "[" * 100_000 + "}\n")
     with pytest.raises(SourceError, match=r"deep\.jsonl:2: not a line of JSON"):
         tokenize(tmp_path / "deep.jsonl", letters, tmp_path / "store")
+
+
+def test_any_flipped_byte_of_a_parquet_file_is_an_error_of_the_source_or_other_text(tmp_path: Path) -> None:
+    path = tmp_path / "d.parquet"
+    pq.write_table(pa.table({"text": ["abc", "d"] * 20}), path)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 5):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
+        with contextlib.suppress(SourceError, TextError):
+            tokenize(path, letters, tmp_path / str(place))
 
 
 def test_arrow_columns_tables_and_batches_are_documents(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def _from_parquet(file: SourceFile) -> Iterator[Document]:
         with file.open() as stored:
             batches = pq.ParquetFile(stored).iter_batches(batch_size=_ROWS_AT_ONCE)
             yield from _from_rows(batches, f"{file.name}, row")
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:  # a page that is damaged is an OSError to Arrow
         raise SourceError(f"{file.name}: not a readable Parquet file ({error}).") from None
 
 
