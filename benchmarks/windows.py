@@ -254,8 +254,9 @@ def main() -> None:
             "NumPy gather from a sliding view, 2 threads": lambda: in_two_threads(lambda: numpy_two(values)),
             "NumPy, both views of one block, 2 threads": lambda: in_two_threads(lambda: numpy_views(values)),
             "headrace, the space alone, 1 thread": lambda: headrace_gather(values),
-            "headrace, loader, 1 thread": lambda: headrace_loader(values, arguments, 1),
-            "headrace, loader, 2 threads": lambda: headrace_loader(values, arguments, 2),
+            "headrace, loader, the consumer's thread": lambda: headrace_loader(values, arguments, 0),
+            "headrace, loader, 1 thread beside it": lambda: headrace_loader(values, arguments, 1),
+            "headrace, loader, 2 threads beside it": lambda: headrace_loader(values, arguments, 2),
             "nanoGPT's loop, map kept open": lambda: nanogpt(values),
             "torch Dataset, DataLoader, 0 workers": lambda: torch_dataset(values),
         },
@@ -271,8 +272,15 @@ def main() -> None:
             "copy, 1 thread": lambda: copied(5 * 8 * ROWS * WINDOW),
             "copy, 2 threads": lambda: in_two_threads(lambda: copied(5 * 8 * ROWS * WINDOW)),
             "headrace, the space alone, 1 thread": lambda: headrace_gather(values, outputs=FIVE),
-            "headrace, loader, 1 thread": lambda: headrace_loader(values, arguments, 1, outputs=FIVE),
-            "headrace, loader, 2 threads": lambda: headrace_loader(values, arguments, 2, outputs=FIVE),
+            "headrace, loader, the consumer's thread": lambda: headrace_loader(
+                values, arguments, 0, outputs=FIVE
+            ),
+            "headrace, loader, 1 thread beside it": lambda: headrace_loader(
+                values, arguments, 1, outputs=FIVE
+            ),
+            "headrace, loader, 2 threads beside it": lambda: headrace_loader(
+                values, arguments, 2, outputs=FIVE
+            ),
         },
         arguments,
         base="copy, 1 thread",

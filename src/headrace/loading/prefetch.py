@@ -55,7 +55,7 @@ class Prefetcher:
     ) -> None:
         self._make_run = make_run
         self._shares = shares
-        self._length = RunLength(size_of)
+        self._length = RunLength(size_of, threads)
         self._steps = steps
         self._ahead = max(ahead, threads, 1)
         self._asked = 0

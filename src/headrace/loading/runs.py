@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 _LONGEST_RUN = 16
 _RUN_BYTES = 3 << 20
+_BYTES_UNDER_WAY = 12 << 20
 _RUN_SECONDS = 0.002
 
 MakeRun: TypeAlias = Callable[[int, int], Sequence[Any]]
@@ -26,22 +27,25 @@ class RunLength:
     """How many steps to make in one go.
 
     One at first, so that the first result comes soon, then twice as many each time, up to 16, to
-    3 MiB (what is under way should fit in a cache), or to 2 ms of work.
+    2 ms of work, or to so many bytes that what is under way fits in a cache: 12 MiB divided by one
+    more than there are threads, but 3 MiB at least.
 
     Args:
         size_of: Gives the bytes of a result.
+        threads: Threads that make runs.
         longest: Most steps of a run.
     """
 
-    def __init__(self, size_of: Callable[[Any], int], longest: int = _LONGEST_RUN) -> None:
+    def __init__(self, size_of: Callable[[Any], int], threads: int = 1, longest: int = _LONGEST_RUN) -> None:
         self.steps = 1
         self._size_of = size_of
         self._longest = longest
+        self._bytes = max(_RUN_BYTES, _BYTES_UNDER_WAY // (threads + 1))
 
     def measure(self, results: Sequence[Any], seconds: float) -> None:
         """Set the next length by a run that was made: by the bytes of its last result, and its seconds."""
         size, each = self._size_of(results[-1]), seconds / len(results)
-        fitting = min(_RUN_BYTES // max(size, 1), int(_RUN_SECONDS / max(each, 1e-9)))
+        fitting = min(self._bytes // max(size, 1), int(_RUN_SECONDS / max(each, 1e-9)))
         self.steps = max(1, min(self._longest, 2 * self.steps, fitting))
 
 
