@@ -214,8 +214,11 @@ def _assigned(job: Job, docs: Any) -> Iterator[Assigned]:
         if not (takes_anything or isinstance(document.text, str)):
             raise TextError(f"{document.where}: found {type(document.text).__name__}, expected a text.")
         content = content_hash(document.text)
-        plain = document._replace(text=plain_text(document.text))
-        yield Assigned(plain, job.splitting.split_of(document, content), content)
+        split = job.splitting.split_of(document, content)
+        plain = plain_text(document.text)
+        if plain is not document.text:
+            document = document._replace(text=plain)
+        yield Assigned(document, split, content)
 
 
 def _encoded(job: Job, documents: Iterable[Assigned]) -> Iterator[tuple[list[Assigned], Encoded]]:
