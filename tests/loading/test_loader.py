@@ -13,7 +13,7 @@ import pytest
 
 from headrace.dataset.dataset import Dataset
 from headrace.errors import LoaderError, OrderError, StateError
-from headrace.loading import Batch, Loader, Ragged, Rows
+from headrace.loading import Batch, Loader, Ragged, Rows, Scalar
 from headrace.order import LengthBucketed, Permutation, Weighted
 from headrace.testing import Counting, assert_batches_equal, check_sample_space
 
@@ -74,6 +74,18 @@ def test_all_ranks_run_as_many_steps(size: int, last: str) -> None:
     loaders = [Loader(Counting(size), batch_size=4, rank=rank, world_size=2, last=last) for rank in range(2)]
     assert len({len(loader) for loader in loaders}) == 1
     assert [len(list(loader)) for loader in loaders] == [len(loaders[0])] * 2
+
+
+@pytest.mark.parametrize(
+    ("last", "rows"), [("keep", [[4, 3], [4, 3]]), ("pad", [[4, 4]] * 2), ("drop", [[4]] * 2)]
+)
+def test_files_of_five_and_nine_rows_on_two_ranks(last: str, rows: list[list[int]]) -> None:
+    values = [np.arange(5, dtype=np.uint8), np.arange(5, 14, dtype=np.uint8)]
+    space = Rows([Scalar("user", values)], [5, 9], "two files")
+    found = [list(Loader(space, batch_size=4, rank=rank, world_size=2, last=last)) for rank in range(2)]
+    assert [[len(batch["user"]) for batch in batches] for batches in found] == rows
+    kept = [batch["user"][batch.get("valid", slice(None))] for batches in found for batch in batches]
+    assert sorted(np.concatenate(kept).tolist()) == list(range(8 if last == "drop" else 14))
 
 
 def test_a_rank_may_get_an_empty_batch_with_the_same_names() -> None:

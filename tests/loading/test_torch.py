@@ -173,6 +173,24 @@ def test_dataloader_state_is_what_was_delivered(workers) -> None:
     assert [batch["index"].tolist() for batch in resumed] == expected(1)
 
 
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 3 worker processes")
+@pytest.mark.parametrize("workers", [1, 3])
+def test_exact_resume_of_five_thousand_ids_in_worker_processes(workers: int) -> None:
+    def dataloader():
+        loader = Loader(Counting(5000), batch_size=1, output="torch")
+        return loader.as_torch_dataloader(num_workers=workers, multiprocessing_context="fork")
+
+    run = Loader(Counting(5000), batch_size=1)
+    states = {step: run.state_dict() for step, _ in enumerate(run, start=1)}
+    for stop in (1, 200, 999, 1000, 1001, 4999):
+        resumed = dataloader()
+        resumed.load_state_dict(states[stop])
+        iterator = iter(resumed)
+        found = [next(iterator)["index"].item() for _ in range(min(5, 5000 - stop))]
+        assert found == list(range(stop, min(stop + 5, 5000)))
+        assert resumed.state_dict() == states[min(stop + 5, 5000)]
+
+
 def test_a_state_that_is_loaded_ends_a_pass_of_workers() -> None:
     dataloader = loader_of().as_torch_dataloader(num_workers=1, multiprocessing_context="fork")
     iterator = iter(dataloader)
