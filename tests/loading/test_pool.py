@@ -88,5 +88,17 @@ def test_a_consumer_that_keeps_everything_owns_it() -> None:
     assert sum(len(blocks._given) for blocks in pool._blocks.values()) == 4
 
 
+def test_arrays_of_many_sizes_share_little_memory() -> None:
+    """Jagged batches are each of another size: what one needed is given to others that need a like amount."""
+    pool = Pool()
+    sizes = 131_072 + np.arange(400) * 7919 % 65_536
+    addresses = {address(allocate(pool, (int(size),))) for size in sizes}
+    assert len(addresses) <= 2 * 5  # from 1 MiB to 1.5 in eighths: five sizes, and one more of each
+    for size in (1, 4095, 4096, 4097, 1 << 20, (1 << 20) + 1, 1_234_567):
+        array = allocate(pool, (size,))
+        array[:] = 1
+        assert array.size == size
+
+
 def test_empty_arrays() -> None:
     assert allocate(Pool(), (0, 5)).shape == (0, 5)

@@ -93,6 +93,16 @@ _UNUSED = _users(deque([_new_block(1)]))
 """The references to memory that nobody uses, as this interpreter counts them."""
 
 
+def _room(size: int) -> int:
+    """Return the bytes of the block for so many: in pages, one of eight sizes between powers of two.
+
+    Batches of jagged or tightly padded rows are each of another size, and memory of one size is
+    used again for that size alone. What a block has too much is never written, and so never there.
+    """
+    step = max(_PAGE, 1 << (size.bit_length() - 4))
+    return -(-size // step) * step
+
+
 class Pool:
     """Recycles the memory of arrays by size; safe to use from several threads.
 
@@ -130,7 +140,7 @@ class Pool:
         """Return the blocks that hold so many bytes; None where it is less than a page."""
         if size < _PAGE:
             return None
-        size = -(-size // _PAGE) * _PAGE
+        size = _room(size)
         blocks = self._blocks.get(size)
         if blocks is None:
             blocks = self._blocks[size] = _Blocks(size, self._most(size))
