@@ -90,7 +90,8 @@ def _decode(line: bytes) -> Any:
     except UnicodeEncodeError:
         raise BadValue("holds half of a surrogate pair, which is no character") from None
     except json.JSONDecodeError as error:
-        raise BadValue(f"not JSON: {error.msg} at character {error.pos + 1} of the row") from None
+        message = error.msg.removesuffix(" at")
+        raise BadValue(f"not JSON: {message} at character {error.pos + 1} of the row") from None
     except RecursionError:
         raise BadValue("nested too deeply") from None
     return value
