@@ -125,7 +125,7 @@ def test_places_and_blank_lines(read: Callable[..., Any], block_bytes: int) -> N
         ('{"a":"\\ud800"}', "holds half of a surrogate pair, which is no character"),
         ('{"z":"\\udc00"}', "holds half of a surrogate pair, which is no character"),
         ('{"a":1e999}', "a: 1e999 is beyond the range of float64"),
-        ('{"a":"\x01"}', "not JSON: Invalid control character at at character 7 of the row"),
+        ('{"a":"\x01"}', "not JSON: Invalid control character at character 7 of the row"),
         ('{"a":1}\x00', "not JSON: Extra data at character 8 of the row"),
         (
             '\ufeff{"a":1}',
