@@ -199,6 +199,14 @@ def test_an_epoch_beyond_the_stride_repeats_the_first_cuts() -> None:
         )
 
 
+def test_any_seed_and_epoch_cuts() -> None:
+    windows = Windows([list(range(50))], 8, 3, offset="random", outputs=("start",))
+    for seed in (-1, 1 << 63, 1 << 70):
+        for epoch in (1 << 40, 1 << 63, 1 << 70):
+            found, right = everything(windows, seed, epoch), everything(windows, seed, epoch % 3)
+            np.testing.assert_array_equal(found["start"], right["start"])
+
+
 def test_dtypes_of_the_store_make_no_difference() -> None:
     documents = [[1, 2, 3, 200], [4, 5]]
     one = Tokens.from_documents(documents)

@@ -27,6 +27,8 @@ from headrace.text import (
     tokenize,
 )
 
+from headrace.text.rendering import render_windows
+
 
 class Strange:
     """Its array is a failure."""
@@ -342,6 +344,9 @@ def test_a_function_may_take_what_is_no_text_and_a_library_may_not(tmp_path: Pat
         lambda: from_bin(""),
         lambda: Tokens.open(None),  # type: ignore[arg-type]
         lambda: Windows(TOKENS, 4, offset="random").summary(0, "x"),  # type: ignore[arg-type]
+        lambda: Windows(TOKENS, 4).summary("x"),  # type: ignore[arg-type]
+        lambda: render_windows(Windows(TOKENS, 4), seed=1.5),  # type: ignore[arg-type]
+        lambda: render_windows(Windows(TOKENS, 4), epoch=-1),
         lambda: from_parquet(7),  # type: ignore[arg-type]
         lambda: Windows(TOKENS, 4).plan(7),  # type: ignore[arg-type]
         lambda: Windows(TOKENS, 4).plan([4], ["a"]),  # type: ignore[list-item]

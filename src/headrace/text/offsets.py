@@ -29,4 +29,4 @@ def random_offsets(stride: int, streams: int, seed: int, epoch: int) -> NDArray[
     phases = np.zeros(streams, np.int64)
     if streams > 1:
         draw_below(stream_key(seed, 0, _STREAM), stride, phases)
-    return permutation[(phases + epoch) % stride]
+    return permutation[(phases + epoch % stride) % stride]

@@ -18,7 +18,7 @@ from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
 from headrace.order.permutation import Permutation
 from headrace.text import tokenizer_tiktoken
-from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Pack, check_integer
+from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Pack, check_draw, check_integer
 from headrace.text.splitting import TRAIN
 from headrace.text.tokenizer import as_tokenizer
 from headrace.text.tokens import Tokens, whole_numbers
@@ -82,7 +82,7 @@ def render_windows(
     Raises:
         TextError: A window number is not there, or is none; ``decode`` failed.
     """
-    check_integer("epoch", epoch, 0)
+    check_draw(seed, epoch)
     space = windows.at(seed, epoch)
     names = (*TOKEN_OUTPUTS, *ROW_OUTPUTS)
     whole = replace(space, settings=replace(space.settings, outputs=names, mask_dtype="int64"))

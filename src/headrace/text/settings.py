@@ -268,6 +268,17 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
         raise TextError(f"{name}={value!r}: expected an integer {allowed}.")
 
 
+def check_draw(seed: Any, epoch: Any) -> None:
+    """Check what decides random cuts and masked tokens: any integer, and one of at least 0.
+
+    Raises:
+        TextError: They are not.
+    """
+    if not _is_integer(seed):
+        raise TextError(f"seed={seed!r}: expected an integer.")
+    check_integer("epoch", epoch, 0)
+
+
 def as_path(name: str, value: Any) -> Path:
     """Return what should be a path as one.
 

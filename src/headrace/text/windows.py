@@ -35,6 +35,7 @@ from headrace.text.settings import (
     Shared,
     Tail,
     buckets_of,
+    check_draw,
     check_integer,
     check_outputs,
     mask_dtype_of,
@@ -266,7 +267,7 @@ class Windows:
 
     def summary(self, seed: int = 0, epoch: int = 0) -> Summary:
         """Count what the windows of an epoch hold and what they leave out."""
-        check_integer("epoch", epoch, 0)
+        check_draw(seed, epoch)
         return summarize(self.at(seed, epoch))
 
     def plan(self, windows: Sequence[int], strides: Sequence[int] | None = None) -> Plan:
