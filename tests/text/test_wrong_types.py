@@ -26,7 +26,6 @@ from headrace.text import (
     from_parquet,
     tokenize,
 )
-
 from headrace.text.rendering import render_windows
 
 
