@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from headrace.errors import TextError
 from headrace.kernels.windows_dynamic import count_ids, dynamic_starts, edge_density
 from headrace.text.cuts import ListedCut
+from headrace.text.given_arrays import as_array, described
 from headrace.text.runs import Integers
 from headrace.text.settings import DynamicStride, Settings
 from headrace.text.streams import Streams
-from headrace.text.tokens import as_array, described
 
 Floats = NDArray[np.float64]
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from headrace.errors import TextError
 from headrace.text.documents import Document
+from headrace.text.given_arrays import plain_array
 from headrace.text.masking import WORD_STARTS
 from headrace.text.sentences import first_tokens, sentence_starts, word_starts
 from headrace.text.settings import check_integer
+from headrace.text.special import MOST_IDS, Special
 from headrace.text.tokenizer import Encoded
-from headrace.text.tokens import MOST_IDS, Special, plain_array
 from headrace.text.writer import Integers, Rows
 
 

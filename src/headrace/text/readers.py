@@ -19,8 +19,10 @@ from headrace.loading.dtypes import dtype_name
 from headrace.sources.files import SourceFile
 from headrace.text.documents import files_of
 from headrace.text.settings import as_path
+from headrace.text.special import Special, check_special
 from headrace.text.store import IDS, plain_lists, tokens_of_batches
-from headrace.text.tokens import Special, Tokens, check_ids, check_special, dtype_for
+from headrace.text.token_checks import check_ids
+from headrace.text.tokens import Tokens, dtype_for
 
 _BIN_DTYPES = ("uint8", "uint16", "uint32", "uint64", "int16", "int32", "int64")
 _MEGATRON_MAGIC = b"MMIDIDX\x00\x00"

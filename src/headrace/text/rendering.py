@@ -18,10 +18,11 @@ from headrace.errors import TextError
 from headrace.kernels.windows_fill import IGNORED
 from headrace.order.permutation import Permutation
 from headrace.text import tokenizer_tiktoken
+from headrace.text.given_arrays import whole_numbers
 from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS, Pack, check_draw, check_integer
 from headrace.text.splitting import TRAIN
 from headrace.text.tokenizer import as_tokenizer
-from headrace.text.tokens import Tokens, whole_numbers
+from headrace.text.tokens import Tokens
 from headrace.text.windows import Windows
 
 WINDOW = 128

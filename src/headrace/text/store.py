@@ -16,7 +16,8 @@ from headrace.dataset.manifest import Manifest, read_manifest
 from headrace.dataset.shard import open_shard
 from headrace.errors import TextError, did_you_mean
 from headrace.text.settings import as_path
-from headrace.text.tokens import Sentences, Special, Tokens, Values
+from headrace.text.special import Special
+from headrace.text.tokens import Sentences, Tokens, Values
 
 IDS = "input_ids"
 MEANT = ("label_mask", "word_starts")

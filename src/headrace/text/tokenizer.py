@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.errors import HeadraceError, TextError
-from headrace.text.tokens import Special
+from headrace.text.special import Special
 
 Ids = NDArray[Any]
 

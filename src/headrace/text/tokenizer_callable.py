@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from headrace.errors import TextError
 from headrace.text.function_digest import digest_of
+from headrace.text.given_arrays import as_array, described
+from headrace.text.special import Special
+from headrace.text.token_checks import check_column_name
 from headrace.text.tokenizer import Encoded
-from headrace.text.tokens import Special, as_array, check_column_name, described
 
 _IDS = "input_ids"
 _OFFSETS = "offsets"

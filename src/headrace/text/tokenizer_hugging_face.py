@@ -14,8 +14,8 @@ import xxhash
 
 from headrace.errors import TextError
 from headrace.text.extras import need
+from headrace.text.special import Special
 from headrace.text.tokenizer import Encoded
-from headrace.text.tokens import Special
 
 _EOS_NAMES = ("<|endoftext|>", "</s>", "<eos>", "<|end_of_text|>", "<EOT>", "[EOS]")
 _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<PAD>")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from headrace.errors import TextError
 from headrace.text.extras import need
+from headrace.text.special import Special
 from headrace.text.tokenizer import Encoded, file_name
-from headrace.text.tokens import Special
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from headrace.errors import TextError, did_you_mean
 from headrace.text.extras import need
+from headrace.text.special import Special
 from headrace.text.tokenizer import Encoded, Ids, file_name
-from headrace.text.tokens import Special
 
 _END = "<|endoftext|>"
 _PARTS = 8

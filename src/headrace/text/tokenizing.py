@@ -27,6 +27,7 @@ from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
 from headrace.text.plans import remove_plans
 from headrace.text.progress import Progress, difference
 from headrace.text.settings import as_path, check_integer
+from headrace.text.special import Special, check_special
 from headrace.text.splitting import TRAIN, Splitting, content_hash
 from headrace.text.tokenizer import (
     Encoded,
@@ -36,7 +37,7 @@ from headrace.text.tokenizer import (
     encode_documents,
     plain_text,
 )
-from headrace.text.tokens import Special, check_special, dtype_for
+from headrace.text.tokens import dtype_for
 from headrace.text.writer import SplitWriter, Written
 
 _TOKENIZER = "tokenizer"

@@ -13,34 +13,18 @@ import xxhash
 from numpy.typing import ArrayLike, NDArray
 
 from headrace.errors import TextError, did_you_mean
-from headrace.text.settings import ROW_OUTPUTS, TOKEN_OUTPUTS
+from headrace.text.given_arrays import as_array, described, plain_array, whole_numbers
+from headrace.text.special import Special, check_special
+from headrace.text.token_checks import (
+    check_column,
+    check_ids,
+    check_offsets,
+    check_sentences,
+    check_values,
+)
 
 Values = tuple[NDArray[Any], ...]
-_FLOAT_BYTES = (4, 8)
-MOST_IDS = 1 << 63
-"""Number of ids that batches can hold: they are int64."""
-RESERVED = frozenset((*TOKEN_OUTPUTS, *ROW_OUTPUTS, "start_positions", "end_positions", "sentence_starts"))
-"""Names of arrays that are made here, and that no column of the user's can have."""
 Sentences = tuple[tuple[NDArray[np.int64], NDArray[Any]], ...]
-
-
-@dataclass(frozen=True)
-class Special:
-    """What a model must know about the ids: given with the tokens, since no id tells it."""
-
-    vocab_size: int | None = None
-    """Number of ids; every id is below it. None: not known."""
-    eos: int | None = None
-    """Id that ends a document."""
-    pad: int | None = None
-    """Id for padding."""
-    mask: int | None = None
-    """Id that stands for a masked token."""
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, np.integer):
-                object.__setattr__(self, name, int(value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,14 +128,14 @@ class Tokens:
         return cls(values=(values,), offsets=offsets, special=special)
 
     def __post_init__(self) -> None:
-        _check_values(self.values)
-        _check_offsets(self.offsets, self.shard_tokens)
+        check_values(self.values)
+        check_offsets(self.offsets, self.shard_tokens)
         check_special(self.special)
         if self.dtype == np.uint64 and self.special.vocab_size is None:
             for shard in self.values:
                 check_ids(shard, None)
         for name, shards in self.columns.items():
-            _check_column(name, shards, self.values)
+            check_column(name, shards, self.values)
 
     @classmethod
     def open(cls, folder: str | Path, split: str | None = None) -> Tokens:
@@ -221,7 +205,7 @@ class Tokens:
             return None
         counts = np.concatenate([np.diff(borders) for borders, _ in self.sentences])
         places = np.concatenate([places for _, places in self.sentences])
-        _check_sentences(counts, places, self.lengths)
+        check_sentences(counts, places, self.lengths)
         starts: NDArray[np.int64] = np.repeat(self.offsets[:-1], counts) + places
         return np.sort(starts)
 
@@ -284,17 +268,6 @@ def _sentences(starts: ArrayLike, offsets: NDArray[np.int64]) -> Sentences:
     return ((np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers - offsets[document]),)
 
 
-def _check_sentences(counts: NDArray[np.int64], places: NDArray[Any], lengths: NDArray[np.int64]) -> None:
-    """Check that sentences start at tokens of their documents.
-
-    Raises:
-        TextError: One does not.
-    """
-    is_whole = counts.size == lengths.size and (places.size == 0 or places.dtype.kind in "iu")
-    if not is_whole or np.any((places < 0) | (places >= np.repeat(lengths, counts))):
-        raise TextError("sentence_starts: expected, for each document, numbers of tokens in it; one is not.")
-
-
 def _make_again(fields: dict[str, Any]) -> Tokens:
     return Tokens(**fields)
 
@@ -327,58 +300,6 @@ def addresses_of(shards: Values) -> NDArray[np.uint64]:
     return np.array([shard.ctypes.data for shard in shards], np.uint64)
 
 
-def as_array(values: Any) -> NDArray[Any] | None:
-    """Return what somebody gave as an array; None for what is none."""
-    try:
-        return np.asarray(values)
-    except Exception:  # noqa: BLE001 - ragged lists, tensors on a device, objects with an __array__ of their own
-        return None
-
-
-def described(values: Any, array: NDArray[Any] | None) -> str:
-    """Return what somebody gave in words, for messages."""
-    if values is None:
-        return "None"
-    kind = type(values).__name__
-    if array is None:
-        return f"a {kind} that is no array"
-    return f"a {kind} ({array.dtype} of shape {array.shape})"
-
-
-def whole_numbers(values: Any, name: str, advice: str) -> NDArray[np.int64]:
-    """Return integers that somebody gave as a contiguous int64 array.
-
-    Raises:
-        TextError: They are no integers.
-    """
-    array = as_array(values)
-    if array is None or (array.size and array.dtype.kind not in "iu"):
-        raise TextError(f"{name}: found {described(values, array)}, expected integers: {advice}.")
-    if array.dtype == np.uint64 and array.size and int(array.max()) >= MOST_IDS:
-        raise TextError(f"{name}: {array.max()} does not fit in int64; expected {advice}.")
-    return np.ascontiguousarray(array, np.int64)
-
-
-def plain_array(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return ``values`` flat, contiguous and of this machine's byte order.
-
-    Booleans as uint8, floats of other than 32 and 64 bits as float32: what kernels know.
-
-    Raises:
-        TextError: Not one-dimensional, or neither numbers nor booleans.
-    """
-    array = as_array(values)
-    if array is None or array.ndim != 1 or array.dtype.kind not in "iufb":
-        raise TextError(
-            f"{name}: found {described(values, array)}, expected one flat array of numbers, one a token."
-        )
-    if array.dtype.kind == "b":
-        array = array.view(np.uint8)
-    if array.dtype.kind == "f" and array.dtype.itemsize not in _FLOAT_BYTES:
-        array = array.astype(np.float32)
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-
-
 def _plain_integers(values: NDArray[Any]) -> NDArray[Any]:
     array = plain_array(values, "values")
     if array.dtype.kind not in "iu":
@@ -401,118 +322,3 @@ def _size_of(values: NDArray[np.int64], vocab_size: int | None) -> int:
         return vocab_size or 1
     check_ids(values, vocab_size)
     return vocab_size or int(values.max()) + 1
-
-
-def check_ids(ids: NDArray[Any], vocab_size: int | None, where: str = "tokens") -> None:
-    """Check that all ids are in ``[0, vocab_size)``.
-
-    Raises:
-        TextError: One is not; the message names it and its place.
-    """
-    if ids.size == 0:
-        return
-    limit = MOST_IDS if vocab_size is None else vocab_size
-    if int(ids.max()) < limit and int(ids.min()) >= 0:
-        return
-    place = int(np.flatnonzero((ids >= limit) | (ids < 0))[0])
-    outside = "beyond int64" if vocab_size is None else f"outside the vocabulary of {vocab_size} ids"
-    why = "negative" if ids[place] < 0 else outside
-    raise TextError(
-        f"{where}: id {int(ids[place])} at token {place} is {why}. Declare the vocabulary's "
-        "true size (largest id + 1), or mend the tokenizer; ids are never wrapped."
-    )
-
-
-def _check_values(values: Values) -> None:
-    """Check that kernels can read the shards at their addresses.
-
-    Raises:
-        TextError: They are not flat arrays of integers of one dtype that lie in one piece.
-    """
-    dtypes = sorted({str(shard.dtype) for shard in values})
-    if len(dtypes) != 1 or not all(_is_plain(shard) and shard.dtype.kind in "iu" for shard in values):
-        raise TextError(
-            f"values: {len(values)} arrays of {', '.join(dtypes) or 'no dtype'}; expected at least one, all "
-            "flat, contiguous, and of integers of one dtype. Tokens.from_arrays makes them so."
-        )
-
-
-def _is_plain(array: NDArray[Any]) -> bool:
-    """Whether an array is flat, of numbers, in one piece and of this machine's byte order."""
-    is_numbers = array.dtype.kind in "iufb" and array.dtype.isnative
-    return array.ndim == 1 and is_numbers and bool(array.flags.c_contiguous)
-
-
-def _check_offsets(offsets: NDArray[np.int64], shard_tokens: NDArray[np.int64]) -> None:
-    total = int(shard_tokens[-1])
-    if (
-        offsets.dtype != np.int64
-        or offsets.ndim != 1
-        or offsets.size == 0
-        or offsets[0] != 0
-        or offsets[-1] != total
-    ):
-        raise TextError(
-            f"offsets run from {offsets[:1]} to {offsets[-1:]}, expected int64 from 0 to the {total} tokens."
-        )
-    if np.any(offsets[1:] < offsets[:-1]):
-        place = int(np.flatnonzero(offsets[1:] < offsets[:-1])[0])
-        raise TextError(f"offsets fall from {offsets[place]} to {offsets[place + 1]} at document {place}.")
-    borders = np.searchsorted(offsets, shard_tokens)
-    if not np.array_equal(offsets[borders], shard_tokens):
-        raise TextError("a document crosses the border of two shards; each document lies in one.")
-
-
-def check_special(special: Special) -> None:
-    """Check that special tokens are ids of the vocabulary.
-
-    Raises:
-        TextError: One is not.
-    """
-    for name in ("vocab_size", "eos", "pad", "mask"):
-        value = getattr(special, name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer))):
-            raise TextError(f"{name}={value!r}: expected an integer.")
-    if special.vocab_size is not None and not 1 <= special.vocab_size <= MOST_IDS:
-        raise TextError(
-            f"vocab_size={special.vocab_size}: expected the number of ids, at least 1 and at most {MOST_IDS}."
-        )
-    size = special.vocab_size or MOST_IDS
-    for name in ("eos", "pad", "mask"):
-        value = getattr(special, name)
-        if value is not None and not 0 <= value < size:
-            raise TextError(
-                f"{name}={value} is outside the vocabulary of {size} ids; "
-                f"give an id in [0, {size}), or a vocab_size that holds it."
-            )
-
-
-def check_column_name(name: str, where: str = "tokens") -> None:
-    """Check that a column parallel to the tokens is called as no array is that windows make themselves.
-
-    Raises:
-        TextError: It is; the message says what to give instead.
-    """
-    if not isinstance(name, str):
-        raise TextError(f"{where}: a column is called {name!r}; expected a text.")
-    if name in RESERVED:
-        raise TextError(
-            f"{where}: a column {name!r}, and headrace makes an array of that name itself. Leave it out, or "
-            "call it otherwise; a label_mask takes tokens out of the labels."
-        )
-
-
-def _check_column(name: str, shards: Values, values: Values) -> None:
-    check_column_name(name)
-    dtypes = {shard.dtype.name for shard in shards}
-    if len(dtypes) > 1:
-        raise TextError(f"column {name!r}: shards hold {sorted(dtypes)}; give it one dtype in all shards.")
-    if not all(map(_is_plain, shards)):
-        raise TextError(f"column {name!r}: expected flat, contiguous arrays of numbers, one a shard.")
-    if any(shard.dtype == np.uint64 and int(shard.max(initial=0)) >= MOST_IDS for shard in shards):
-        raise TextError(f"column {name!r}: a value does not fit in int64, which batches have.")
-    sizes, wanted = [shard.size for shard in shards], [shard.size for shard in values]
-    if sizes != wanted:
-        raise TextError(
-            f"column {name!r} has {sizes} values by shard, the tokens {wanted}; they must be equal."
-        )

@@ -6,7 +6,6 @@ import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +20,7 @@ from headrace.text.buckets import BucketedCut
 from headrace.text.cuts import Cut, ListedCut, StrideCut
 from headrace.text.cutting import cut_at
 from headrace.text.epoch import WindowEpoch
+from headrace.text.inputs import as_tokens, check_spans
 from headrace.text.masking import Masking, masked_by
 from headrace.text.orders import OneLength, SeparateDocuments
 from headrace.text.planning import Plan, PlanRow
@@ -40,10 +40,8 @@ from headrace.text.settings import (
     check_outputs,
     mask_dtype_of,
 )
-from headrace.text.store import tokens_of_dataset
 from headrace.text.streams import Streams, eos_to_add, pad_to_use
 from headrace.text.summary import Summary, summarize
-from headrace.text.tokens import Tokens, whole_numbers
 from headrace.text.warning import warnings_of
 
 SPAN_OUTPUTS = ("start_positions", "end_positions")
@@ -334,55 +332,3 @@ def _check_options(options: Mapping[str, Any]) -> None:
             f"loader({unknown}={options[unknown]!r}): windows have no such option; there are "
             f"{', '.join(_LOADER_OPTIONS)}." + did_you_mean(unknown, _LOADER_OPTIONS)
         )
-
-
-def as_tokens(tokens: Any) -> Tokens:
-    """Return what the user gave as ``Tokens``.
-
-    Raises:
-        TextError: It is nothing that holds token documents.
-    """
-    if isinstance(tokens, Tokens):
-        return tokens
-    if isinstance(tokens, (str, Path)):
-        return Tokens.open(tokens)
-    if isinstance(tokens, Mapping):
-        raise TextError(
-            f"tokens: {type(tokens).__name__} has the splits {', '.join(map(str, tokens))}; take one of them."
-        )
-    if hasattr(tokens, "column_names"):
-        return tokens_of_dataset(tokens)
-    if isinstance(tokens, Sequence):
-        return Tokens.from_documents(tokens)
-    raise TextError(
-        f"tokens: {type(tokens).__name__} holds no token documents. Give Tokens, the folder of a store, "
-        "a Dataset with a column input_ids, or a list of lists of ids."
-    )
-
-
-def check_spans(spans: ArrayLike, tokens: Tokens, pack: Pack) -> NDArray[np.int64]:
-    """Return answer spans as int64 [D, 2].
-
-    Raises:
-        TextError: Of another shape, outside their documents, or with packing.
-    """
-    array = whole_numbers(spans, "spans", "first and last token of the answer in each document")
-    array = array.reshape(-1, 2) if array.size == 0 else array
-    if array.shape != (len(tokens), 2):
-        raise TextError(
-            f"spans: shape {array.shape}, expected ({len(tokens)}, 2): first and last token of the answer "
-            "in each document, -1 and -1 where there is none."
-        )
-    if pack is not False:
-        raise TextError(f"spans with pack={pack!r}: a packed row holds several documents. Use pack=False.")
-    lengths = np.diff(tokens.offsets)
-    present = (array != -1).any(axis=1)
-    inside = (array[:, 0] >= 0) & (array[:, 1] >= array[:, 0]) & (array[:, 1] < lengths)
-    wrong = np.flatnonzero(present & ~inside)
-    if wrong.size:
-        number = int(wrong[0])
-        raise TextError(
-            f"spans: document {number} has {lengths[number]} tokens, its span is "
-            f"{array[number].tolist()}; both ends are token numbers in it, the last one included, or both -1."
-        )
-    return array

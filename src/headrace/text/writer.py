@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from headrace.arrays import ragged
 from headrace.dataset.shard import FileEntry, open_shard, shard_name, write_shard
 from headrace.errors import TextError
+from headrace.text.special import Special
 from headrace.text.store import IDS, SENTENCES, special_metadata
-from headrace.text.tokens import Special
 
 Integers = NDArray[np.int64]
 
