@@ -90,8 +90,12 @@ def test_flags() -> None:
 
 def test_the_edge_of_float32() -> None:
     largest = float(np.finfo(np.float32).max)
-    values = np.array([largest, -largest, np.nextafter(largest, np.inf), -1e39, np.inf, np.nan])
-    assert in_float32(values).tolist() == [True, True, False, False, False, False]
+    assert float(str(np.float32(largest))) > largest  # as NumPy and Java write it
+    for inside in (largest, -largest, 3.4028235e38, np.nextafter(largest, np.inf), 3.4028235677973362e38):
+        assert in_float32(np.array([inside])).tolist() == [True]
+        assert np.float32(abs(inside)) == largest
+    for beyond in (3.4028235677973366e38, -1e39, np.inf, np.nan):
+        assert in_float32(np.array([beyond])).tolist() == [False]
 
 
 def test_long_values_are_cut_in_messages() -> None:

@@ -16,6 +16,8 @@ from headrace.parse.faults import Faults, shown
 from headrace.parse.lists import as_strings
 
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
+_FIRST_BEYOND_FLOAT32 = (2 - 2.0**-24) * 2.0**127
+"""The smallest number that rounds to infinity: half a step beyond the largest."""
 Dtype = Literal["int", "float"]
 Nan = Literal["bad", "missing"]
 
@@ -121,8 +123,8 @@ def _parsed(texts: Texts, rows: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def in_float32(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which numbers are finite as a float32, bool [n]."""
-    inside: NDArray[np.bool_] = np.abs(values) <= LARGEST_FLOAT32
+    """Return which numbers are finite as a float32, bool [n]; ``3.4028235e38`` rounds to the largest."""
+    inside: NDArray[np.bool_] = np.abs(values) < _FIRST_BEYOND_FLOAT32
     return inside
 
 

@@ -17,7 +17,8 @@ from headrace.spec.vocabularies import VocabularyKeys, VocabularySpec, fitted_ke
 Buckets: TypeAlias = Annotated[int, Field(ge=2, le=LARGEST_INTEGER)]
 Length: TypeAlias = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
-_LARGEST_FLOAT32 = (2 - 2.0**-23) * 2.0**127
+_FIRST_BEYOND_FLOAT32 = (2 - 2.0**-24) * 2.0**127
+"""The smallest number that rounds to infinity."""
 
 
 class FeatureBase(Declared):
@@ -205,7 +206,7 @@ class Numeric(FeatureBase):
             yield Problem(
                 ("missing",), "has no meaning with bucketize, where a missing value has an id of its own."
             )
-        elif self.missing is not None and abs(self.missing) > _LARGEST_FLOAT32:
+        elif self.missing is not None and abs(self.missing) >= _FIRST_BEYOND_FLOAT32:
             yield Problem(("missing",), f"{self.missing:g} is beyond float32, which is what a store holds.")
 
 
