@@ -97,6 +97,23 @@ def test_a_document_without_tokens_need_not_bring_columns(tmp_path: Path) -> Non
     assert dataset.schema.field("weights").type.value_type == pa.float32()
 
 
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_a_function_may_fill_one_buffer_again_and_again(tmp_path: Path, as_tensor: bool) -> None:
+    torch = pytest.importorskip("torch")
+    ids, pairs = np.zeros(9, np.int64), np.array([(n, n + 1) for n in range(9)])
+    buffers = (torch.from_numpy(ids), torch.from_numpy(pairs)) if as_tensor else (ids, pairs)
+
+    def tokenizer(text: str) -> Any:
+        ids[: len(text)] = list(text.encode())
+        return {name: buffers[n][: len(text)] for name, n in (("input_ids", 0), ("types", 0), ("offsets", 1))}
+
+    tokenizer.fingerprint = "one"  # type: ignore[attr-defined]
+    dataset = tokenize(
+        ["ab", "c", "def"], tokenizer, tmp_path / "store", vocab_size=256, threads=1, words=True
+    )
+    assert dataset["input_ids"] == dataset["types"] == [list(b"ab"), list(b"c"), list(b"def")]
+
+
 def test_columns_are_the_same_in_all_shards(tmp_path: Path) -> None:
     def first(text: str) -> Any:
         return {"input_ids": [1], "w": [1]}

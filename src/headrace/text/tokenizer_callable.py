@@ -112,7 +112,7 @@ class CallableTokenizer:
         array = as_array(given)
         if array is None or array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise self._wrong(described(given, array), text)
-        return array if array.size else array.astype(np.int64)
+        return _own(given, array) if array.size else array.astype(np.int64)
 
     def _column(self, name: str, given: Any, size: int, text: Any) -> NDArray[Any]:
         array = as_array(given)
@@ -124,7 +124,7 @@ class CallableTokenizer:
                 f"{self.name}: column {name!r} is {described(given, array)} for the {size} tokens of "
                 f"{_shown(text)}; expected one number a token."
             )
-        return array
+        return _own(given, array)
 
     def _offsets(self, given: Any, array: NDArray[Any] | None, size: int, text: Any) -> NDArray[Any]:
         if array is not None and array.size == 0 == size:
@@ -135,7 +135,7 @@ class CallableTokenizer:
                 f"{self.name}: {_OFFSETS} is {described(given, array)} for the {size} tokens of "
                 f"{_shown(text)}; expected a pair (begin, end) of characters for each, ends never falling."
             )
-        return array
+        return _own(given, array)
 
     def _ends(self, given: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         if _OFFSETS not in given and given[_IDS].size:
@@ -168,6 +168,11 @@ class CallableTokenizer:
         """Return the text of some ids by the function's own ``decode``, else the ids."""
         own = getattr(self.function, "decode", None)
         return str(own(list(ids))) if callable(own) else " ".join(map(str, ids))
+
+
+def _own(given: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that the function's next call cannot change: it may fill one buffer again and again."""
+    return array if isinstance(given, list | tuple) else array.copy()
 
 
 def _listed(columns: Mapping[str, np.dtype[Any]]) -> str:

@@ -90,7 +90,8 @@ def tokenize(
         vocab_size: Number of ids, where the tokenizer does not say.
         dtype: Force a dtype of the ids; an id that it does not hold is an error.
         append: Add documents to a finished store as new shards.
-        threads: For tokenizers that take a number of threads; None: one for each processor.
+        threads: For tokenizers that take a number of threads; None: one for each processor. A function is
+            called in several at once: give 1 for one that keeps a state, a vocabulary that grows for instance.
         shard_bytes: Bytes of ids with which a shard is closed.
 
     Returns:
