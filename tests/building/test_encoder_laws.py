@@ -37,7 +37,7 @@ def rows_of(batch: Batch, place: int) -> Batch:
 
 @pytest.mark.parametrize(
     ("threads", "memory", "part", "block"),
-    [(1, None, None, None), (3, "64MiB", None, None), (2, None, 20_000, 3_000), (4, None, 60_000, 20_000)],
+    [(1, None, None, None), (3, "128MiB", None, None), (2, None, 20_000, 3_000), (4, None, 60_000, 20_000)],
 )
 def test_new_files_in_any_blocks_by_any_threads(
     ads: hr.DatasetDict,
