@@ -91,7 +91,7 @@ def tokenize(
         dtype: Force a dtype of the ids; an id that it does not hold is an error.
         append: Add documents to a finished store as new shards.
         threads: For tokenizers that take a number of threads; None: one for each processor. A function is
-            called in several at once: give 1 for one that keeps a state, a vocabulary that grows for instance.
+            called in several at once: give 1 for one that keeps a state, such as a vocabulary that grows.
         shard_bytes: Bytes of ids with which a shard is closed.
 
     Returns:
