@@ -151,6 +151,22 @@ def test_a_fork_with_a_live_iterator_ends() -> None:
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "done\n", "")
 
 
+def test_a_fork_while_the_clock_is_held_can_iterate() -> None:
+    code = (
+        "import os, signal\n"
+        "from headrace.loading import Loader\n"
+        "from headrace.testing import Counting\n"
+        "loader = Loader(Counting(20), batch_size=5, threads=2)\n"
+        "loader._clock._lock.acquire()  # as a thread of a pass does now and then\n"
+        "if (child := os.fork()) == 0:\n"
+        "    signal.alarm(60)\n"
+        "    os._exit(len(list(loader)))\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    finished = run(code)
+    assert finished.stdout.split() == ["4"], finished.stderr
+
+
 def test_an_iterator_of_another_process_raises_and_does_not_hang() -> None:
     code = (
         "import os, signal, warnings\n"

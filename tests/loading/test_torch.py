@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -176,19 +178,16 @@ def test_dataloader_state_is_what_was_delivered(workers) -> None:
 @pytest.mark.filterwarnings("ignore:This DataLoader will create 3 worker processes")
 @pytest.mark.parametrize("workers", [1, 3])
 def test_exact_resume_of_five_thousand_ids_in_worker_processes(workers: int) -> None:
-    def dataloader():
-        loader = Loader(Counting(5000), batch_size=1, output="torch")
-        return loader.as_torch_dataloader(num_workers=workers, multiprocessing_context="fork")
-
     run = Loader(Counting(5000), batch_size=1)
     states = {step: run.state_dict() for step, _ in enumerate(run, start=1)}
     for stop in (1, 200, 999, 1000, 1001, 4999):
-        resumed = dataloader()
+        resumed = Loader(Counting(5000), batch_size=700, output="torch").as_torch_dataloader(
+            num_workers=workers, multiprocessing_context="fork"
+        )
         resumed.load_state_dict(states[stop])
-        iterator = iter(resumed)
-        found = [next(iterator)["index"].item() for _ in range(min(5, 5000 - stop))]
-        assert found == list(range(stop, min(stop + 5, 5000)))
-        assert resumed.state_dict() == states[min(stop + 5, 5000)]
+        found = [batch["index"].tolist() for batch in resumed]
+        assert found[0] == list(range(stop, min(stop + 700, 5000)))
+        assert [index for batch in found for index in batch] == list(range(stop, 5000))
 
 
 def test_a_state_that_is_loaded_ends_a_pass_of_workers() -> None:
@@ -271,35 +270,29 @@ def test_the_report_counts_batches_of_workers_too(workers: int, capsys) -> None:
         assert "came from worker processes: raise num_workers=" in slow.verdict
 
 
-@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")
-def test_workers_of_another_dataloader_are_refused_since_they_would_begin_anew() -> None:
-    stateful = pytest.importorskip("torchdata.stateful_dataloader")
-    for kind in (DataLoader, stateful.StatefulDataLoader):
-        dataset = loader_of().as_torch_dataloader().dataset
-        outer = kind(dataset, batch_size=None, num_workers=2, multiprocessing_context="fork")
-        with pytest.raises(LoaderError, match=r"use loader.as_torch_dataloader\(num_workers=…\) itself"):
-            list(outer)
+def test_workers_of_another_dataloader_are_refused_since_they_would_begin_anew(monkeypatch) -> None:
+    dataloader = loader_of().as_torch_dataloader(num_workers=2, multiprocessing_context="fork")
+    worker = SimpleNamespace(id=1, num_workers=2)
+    monkeypatch.setattr("headrace.loading.torch_loader.get_worker_info", lambda: worker)
+    with pytest.raises(LoaderError, match=r"use loader.as_torch_dataloader\(num_workers=…\) itself"):
+        list(dataloader.dataset)
+    dataloader.dataset.start[:] = torch.tensor([0, 14])  # as its own DataLoader does when a pass begins
+    assert [batch["index"].tolist() for batch in dataloader.dataset] == expected(0)[3::2]
 
 
-class Wrapped(torch.utils.data.IterableDataset):
-    def __init__(self, loader: Loader) -> None:
-        super().__init__()
-        self.loader = loader
-
-    def __iter__(self):
-        yield from self.loader
-
-
-@pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_a_loader_is_not_given_whole_by_each_of_several_workers(context: str) -> None:
-    dataset = Wrapped(loader_of())
-    one = DataLoader(dataset, batch_size=None, num_workers=1, multiprocessing_context=context)
-    assert [batch["index"].tolist() for batch in one] == expected(0)
-    two = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context=context)
-    with pytest.raises(
-        LoaderError, match=r"each of 2 worker processes would give all batches.*num_workers=2"
-    ):
-        list(two)
+def test_a_loader_is_not_given_whole_by_each_of_several_workers(monkeypatch) -> None:
+    loader = loader_of()
+    for workers in (1, 2):
+        worker = SimpleNamespace(id=0, num_workers=workers)
+        monkeypatch.setattr("torch.utils.data.get_worker_info", lambda worker=worker: worker)
+        assert next(iter(loader))["index"].tolist() == expected(0)[0]  # it was made in this worker
+        travelled = copy.copy(loader)
+        travelled._process += 1  # as one that came from the main process
+        if workers == 1:
+            assert [batch["index"].tolist() for batch in travelled] == expected(0)
+        else:
+            with pytest.raises(LoaderError, match="each of 2 worker processes would give all batches"):
+                iter(travelled)
 
 
 class Odd(Counting):

@@ -120,6 +120,11 @@ def test_what_is_no_integer_is_refused(make, wrong) -> None:
         make(wrong)
 
 
+def test_a_stream_has_a_name() -> None:
+    with pytest.raises(OrderError, match="stream=3; it is the name of a draw, a text"):
+        Permutation(5, stream=3)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.longlong, np.uint64])
 def test_integers_of_numpy_are_integers(dtype) -> None:
     found = Permutation(dtype(100), seed=dtype(7), epoch=dtype(3))

@@ -231,7 +231,6 @@ class Loader:
     def make_pass(self, epoch: int, begin: int) -> BatchMaker:
         """Return what makes the batches of an epoch from a position on; for a loader in a worker process."""
         self.epoch = epoch
-        self._clock = Clock()  # of the parent's, a thread that is not here may have held the lock
         return self._maker(begin)
 
     def as_torch_dataloader(self, **options: Any) -> TorchDataLoader:
@@ -294,6 +293,8 @@ class Loader:
 
     def _maker(self, begin: int) -> BatchMaker:
         _, space, order = self._parts(self.epoch)
+        if self._clock.process != os.getpid():
+            self._clock = Clock()  # a thread of the parent's, which is not here, may have held its lock
         return BatchMaker(
             space=self.space,
             epoch_space=space,

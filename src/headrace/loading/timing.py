@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import threading
 import time
@@ -122,6 +123,7 @@ class Clock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self.process = os.getpid()
         self._seconds = dict.fromkeys(STAGES, 0.0)
         self.waited = 0.0
         self.consumer = 0.0

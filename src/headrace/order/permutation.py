@@ -48,6 +48,8 @@ class Permutation:
             raise OrderError(f"size is {size}; a permutation has between 0 and 2**62 samples.")
         self.seed = integer("seed", seed)
         self.epoch = integer("epoch", epoch)
+        if not isinstance(stream, str):
+            raise OrderError(f"stream={stream!r}; it is the name of a draw, a text.")
         key = stream_key(self.seed, self.epoch, stream)
         self._table = shuffled(self.size, key) if self.size <= _TABLE else None
         self._keys = round_keys(key)
