@@ -371,6 +371,25 @@ def test_a_failure_in_the_consumers_thread_reaches_it() -> None:
     assert repr(failure.error) == "KeyError(0)"
 
 
+def test_an_interrupt_of_the_consumer_is_raised_at_once() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def make_run(first: int, count: int) -> list[int]:
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        begun.set()
+        assert go_on.wait(60)
+        return list(range(first, first + count))
+
+    prefetcher = Prefetcher(make_run, 8, threads=1, ahead=4, shares=True)
+    assert begun.wait(60)
+    with pytest.raises(KeyboardInterrupt):
+        prefetcher.take()
+    assert not go_on.is_set()  # the first run is still being made
+    go_on.set()
+    prefetcher.close()
+
+
 def test_a_failure_stops_later_work() -> None:
     def make_run(first: int, count: int) -> list[int]:
         if first <= 5 < first + count:

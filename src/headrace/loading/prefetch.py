@@ -97,7 +97,9 @@ class Prefetcher:
         with suppress(Empty):
             run = self._wanted.get_nowait()
             if run is not None:
-                self._make(run)
+                interrupt = self._make(run)
+                if interrupt is not None:  # of this thread: raised at once, and not when the run's turn comes
+                    raise interrupt
 
     def _ask(self) -> None:
         """Ask the threads for as many steps as may be under way."""
@@ -129,10 +131,20 @@ class Prefetcher:
             self._make(run)
             started = time.perf_counter()
 
-    def _make(self, run: _Run) -> None:
+    def _make(self, run: _Run) -> BaseException | None:
+        """Make a run for whoever takes it; return what interrupted it, such as Ctrl-C, and is no failure."""
         begun = time.perf_counter()
         results = results_of(self._make_run, run.first, run.length, self._is_closed)
+        interrupt = _interrupt_of(results)
         run.results.put((results, time.perf_counter() - begun))
+        return interrupt
 
     def _is_closed(self) -> bool:
         return self._closed
+
+
+def _interrupt_of(results: Sequence[Any]) -> BaseException | None:
+    """Return what ended a run and is no error of its batches; None where there is no such thing."""
+    last = results[-1] if results else None
+    error = last.error if isinstance(last, Failure) else None
+    return None if isinstance(error, Exception) else error
