@@ -59,10 +59,14 @@ def unpack(columns: Sequence[Column], records: Sequence[NDArray[Any]]) -> list[C
         columns: Of some shards.
         records: Structured [rows + 1] of each shard, as ``pack`` makes them.
     """
-    return [
-        replace(column, **{attribute: _column(records, place, attribute) for attribute, _ in _fields(column)})
-        for place, column in enumerate(columns)
-    ]
+    return [_with_fields(column, place, records) for place, column in enumerate(columns)]
+
+
+def _with_fields(column: Column, place: int, records: Sequence[NDArray[Any]]) -> Column:
+    fields: dict[str, Any] = {
+        attribute: _column(records, place, attribute) for attribute, _ in _fields(column)
+    }
+    return replace(column, **fields)
 
 
 def _column(records: Sequence[NDArray[Any]], place: int, attribute: str) -> list[NDArray[Any]]:
