@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,29 @@ def test_a_density_that_fails_says_so() -> None:
         len(Windows([[1, 2, 3]], 2, DynamicStride(lambda ids: ids / (1 // 0), mean=1)))
 
 
+def test_a_density_whose_sum_is_not_finite_is_refused() -> None:
+    with pytest.raises(TextError, match=r"the sum over the tokens is not finite\. Scale the density down"):
+        len(Windows([[1] * 30], 8, DynamicStride(lambda ids: np.full(ids.size, 1e308), mean=4)))
+
+
+class Untold:
+    def __call__(self, given: Any) -> Any:
+        return [1]
+
+    def __fingerprint__(self) -> str:
+        raise KeyError("version")
+
+
+def test_a_fingerprint_of_ones_own_that_fails_says_so(tmp_path: Path) -> None:
+    for call in (
+        lambda: Windows(TOKENS, 8, DynamicStride(Untold(), mean=4)).fingerprint,
+        lambda: tokenize(["a"], Untold(), tmp_path / "store", vocab_size=2),
+        lambda: tokenize(["a"], functools.partial(Untold()), tmp_path / "store", vocab_size=2),
+    ):
+        with pytest.raises(TextError, match=r"Untold\.__fingerprint__\(\) failed: KeyError: 'version'"):
+            call()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -312,6 +336,7 @@ def test_a_density_that_fails_says_so() -> None:
         ({"out": None}, "out is None; expected a path"),
         ({"out": ""}, "out is '', which no file can be named"),
         ({"out": "a\0"}, "which no file can be named"),
+        ({"append": "yes"}, "append='yes': expected True or False"),
     ],
 )
 def test_arguments_of_tokenize_are_checked(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:

@@ -99,7 +99,13 @@ def _quantum(streams: Streams, density: Density, mean: float, limits: _Limits) -
     parts = [density.at(begin, end) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
     values = np.concatenate([np.empty(0), *parts])
     lengths = np.array([values.size]) if streams.joined else ends - begins
-    low, high = 0.0, float(values.sum()) + 1.0
+    with np.errstate(over="ignore"):
+        low, high = 0.0, float(values.sum()) + 1.0
+    if not np.isfinite(high):
+        raise TextError(
+            "DynamicStride(density=...): the sum over the tokens is not finite. Scale the density down; only "
+            "its shares matter."
+        )
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if _mean_stride(lengths, values, middle, limits) < mean else (low, middle)

@@ -12,6 +12,7 @@ import xxhash
 
 from headrace.errors import TextError
 from headrace.text import tokenizer_hugging_face, tokenizer_sentencepiece, tokenizer_tiktoken
+from headrace.text.settings import fingerprint_of
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 _ROOMS = (tokenizer_hugging_face, tokenizer_tiktoken, tokenizer_sentencepiece)
@@ -145,9 +146,8 @@ def _inside_object(value: Any, home: str) -> list[Any]:
     name = f"{_module(value)}.{getattr(value, '__qualname__', kind.__qualname__)}"
     if isinstance(value, type | types.ModuleType):
         return [name, getattr(value, "__name__", None)]
-    own = getattr(value, "__fingerprint__", None)
-    if callable(own):
-        return [name, str(own())]
+    if (told := fingerprint_of(value)) is not None:
+        return [name, told]
     if (known := _known_tokenizer(value)) is not None:
         return [name, known]
     return [name] if kind.__module__ != home else [name, kind, getattr(value, "__dict__", None)]

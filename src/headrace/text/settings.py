@@ -57,8 +57,8 @@ class DynamicStride:
         """What stands for the density wherever it is written down; None for a function that does not say."""
         if isinstance(self.density, str):
             return self.density
-        own = getattr(self.density, "__fingerprint__", None)
-        return f"function {own()}" if callable(own) else None
+        told = fingerprint_of(self.density)
+        return None if told is None else f"function {told}"
 
     def declared(self, window: int) -> tuple[str | None, float, int, int]:
         """Return what stands for the density, mean, minimum and maximum, however they were written."""
@@ -266,6 +266,22 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
     if not _is_integer(value) or not least <= value <= (_LARGEST if most is None else most):
         allowed = f"at least {least}" if most is None else f"in [{least}, {most}]"
         raise TextError(f"{name}={value!r}: expected an integer {allowed}.")
+
+
+def fingerprint_of(value: Any) -> str | None:
+    """Return what an object's own ``__fingerprint__()`` says; None where it has none.
+
+    Raises:
+        TextError: It failed.
+    """
+    own = getattr(value, "__fingerprint__", None)
+    if isinstance(value, type) or not callable(own):
+        return None
+    try:
+        return str(own())
+    except Exception as error:
+        name = type(value).__qualname__
+        raise TextError(f"{name}.__fingerprint__() failed: {type(error).__name__}: {error}") from error
 
 
 def check_draw(seed: Any, epoch: Any) -> None:

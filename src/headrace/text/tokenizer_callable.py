@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from headrace.errors import TextError
 from headrace.text.function_digest import digest_of
 from headrace.text.given_arrays import as_array, described
+from headrace.text.settings import fingerprint_of
 from headrace.text.special import Special
 from headrace.text.token_checks import check_column_name
 from headrace.text.tokenizer import Encoded
@@ -50,8 +51,8 @@ class CallableTokenizer:
     @cached_property
     def digest(self) -> str:
         """Hexadecimal digest of its ``fingerprint`` or ``__fingerprint__()``, else of what it does."""
-        own = getattr(self.function, "__fingerprint__", None)
-        told = own() if callable(own) else getattr(self.function, "fingerprint", None)
+        told = fingerprint_of(self.function)
+        told = getattr(self.function, "fingerprint", None) if told is None else told
         return digest_of(self.function) if told is None else xxhash.xxh3_128_hexdigest(str(told).encode())
 
     @property

@@ -103,7 +103,7 @@ def tokenize(
         SourceError: A file is missing, damaged or not UTF-8.
         BuildError: Another process writes to the folder.
     """
-    _check_types(split, split_by, special)
+    _check_types(split, split_by, special, append)
     check_integer("shard_bytes", shard_bytes, 1)
     if threads is not None:
         check_integer("threads", threads, 1)
@@ -161,11 +161,13 @@ class Job:
         }
 
 
-def _check_types(split: object, split_by: object, special: object) -> None:
+def _check_types(split: object, split_by: object, special: object, append: object) -> None:
     for name, value in (("split", split), ("special", special)):
         if value is not None and not isinstance(value, Mapping):
             example = '{"valid": 0.01}' if name == "split" else '{"eos": 0}'
             raise TextError(f"{name}={value!r}: expected a mapping such as {example}.")
+    if not isinstance(append, bool):
+        raise TextError(f"append={append!r}: expected True or False.")
     if not isinstance(split_by, str):
         raise TextError(f"split_by={split_by!r}: expected 'hash', or the name of a field.")
 
