@@ -242,6 +242,34 @@ def test_dtypes_are_named_in_any_of_numpys_ways(id_dtype) -> None:
     assert take(rows, 0)["user"].dtype == np.int32
 
 
+@pytest.mark.parametrize("layout", ["padded", "jagged"])
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize(
+    ("largest", "dtype", "id_dtype", "message"),
+    [
+        (2**31 - 1, np.uint32, "int32", None),
+        (2**31, np.uint32, "int32", "an id that int32 cannot hold; load it with id_dtype='int64'"),
+        (2**31, np.uint32, "int64", None),
+        (2**63 - 1, np.uint64, "int64", None),
+        (2**63, np.uint64, "int64", r"an id that int64 cannot hold; ids are below 2\*\*63"),
+        (2**63, np.uint64, "int32", "an id that int32 cannot hold"),
+    ],
+)
+def test_ids_never_wrap(layout, ragged, largest, dtype, id_dtype, message) -> None:
+    values = np.array([1, 2, largest], dtype)
+    column = Ragged("user", [np.array([0, 1, 3])], [values], 2) if ragged else Scalar("user", [values])
+    rows = Rows([column], [2 if ragged else 3], "ids", id_dtype=id_dtype, layout=layout)
+    loader = Loader(rows, batch_size=3)
+    if message is None:
+        (batch,) = loader
+        assert batch["user"].dtype == id_dtype
+        assert batch["user"].max() == largest
+    else:
+        place = 1 if ragged else 2
+        with pytest.raises(LoaderError, match=f"step 0, .*user: row {place} holds {message}"):
+            list(loader)
+
+
 def test_no_columns_and_no_rows() -> None:
     assert list(take(Rows([], [3], "x"), 0, 2)) == ["sample_id"]
     empty = Rows([Scalar("a", [])], [], "x")

@@ -321,9 +321,10 @@ class Rows:
     def _error(self, problem: int, operation: int, row: int) -> LoaderError:
         name = self._table.names[operation]
         if problem == kernels.TOO_LARGE:
+            wide = self._arguments["id_dtype"] == "int64"
+            advice = "ids are below 2**63" if wide else "load it with id_dtype='int64'"
             return LoaderError(
-                f"{name}: row {row} holds an id that {self._arguments['id_dtype']} cannot hold; "
-                "load it with id_dtype='int64'."
+                f"{name}: row {row} holds an id that {self._arguments['id_dtype']} cannot hold; {advice}."
             )
         return LoaderError(
             f"{name}: the offsets of row {row} point outside of its values: the shard is damaged. "
