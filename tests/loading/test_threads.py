@@ -268,10 +268,10 @@ def test_released_memory_is_used_again() -> None:
 
 
 def test_threads_use_released_memory_again() -> None:
-    """Runs are of 16 batches at most: 32 are under way, and the consumer has one run."""
+    """Runs are of 16 batches at most: 48 are under way, and the consumer has one run."""
     loader = Loader(wide_rows(100_000), batch_size=256, threads=1)
     blocks = {batch["history"].__array_interface__["data"][0] for batch in loader}
-    assert len(blocks) <= 2 * 16 + 16 + 1
+    assert len(blocks) <= 3 * 16 + 16 + 1
     assert len(loader) == 391
 
 
@@ -358,6 +358,21 @@ def test_who_makes_the_first_run_changes_nothing(threads: int) -> None:
     assert [alone.take() for _ in range(50)] == list(range(50))
     alone.close()
     assert threading.current_thread() not in makers
+
+
+@pytest.mark.parametrize(
+    ("threads", "processors", "away", "gains"),
+    [(1, 2, 0.4, True), (1, 2, 0.6, False), (2, 4, 0.1, True), (2, 4, 0.2, False), (2, 2, 0.1, False)],
+)
+def test_the_consumer_makes_runs_only_where_it_gains(monkeypatch, threads, processors, away, gains) -> None:
+    """With T threads and runs of a second it gains where T (T + 1) times its own time is less."""
+    monkeypatch.setattr("headrace.loading.prefetch._PROCESSORS", processors)
+    prefetcher = Prefetcher(lambda first, count: [first] * count, 10, threads, ahead=3, shares=True)
+    assert prefetcher._gains(away)  # before the first run
+    prefetcher.take()
+    prefetcher._seconds = 1.0
+    assert prefetcher._gains(away) == gains
+    prefetcher.close()
 
 
 def test_a_failure_in_the_consumers_thread_reaches_it() -> None:

@@ -7,12 +7,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from headrace.errors import LoaderError
 from headrace.loading.runs import Failure, RunLength, results_of
+
+_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Run(NamedTuple):
@@ -41,7 +42,8 @@ class Prefetcher:
         threads: Number of threads, at least 1.
         ahead: Results that may wait for the consumer (more where steps are taken in longer runs).
         size_of: Gives the bytes of a result.
-        shares: Whether the consumer's thread may make the first run, if it comes before the threads.
+        shares: Whether the consumer's thread may make runs where it would wait: the first one, if it comes
+            before the threads, and others where it takes them faster than they are made.
     """
 
     def __init__(
@@ -55,7 +57,8 @@ class Prefetcher:
     ) -> None:
         self._make_run = make_run
         self._shares = shares
-        self._length = RunLength(size_of, threads)
+        self._makers = threads + (shares and threads < _PROCESSORS)
+        self._length = RunLength(size_of, self._makers)
         self._steps = steps
         self._ahead = max(ahead, threads, 1)
         self._asked = 0
@@ -65,6 +68,8 @@ class Prefetcher:
         self._wanted: SimpleQueue[_Run | None] = SimpleQueue()
         self._coming: deque[_Run] = deque()
         self._own: deque[Any] = deque()
+        self._seconds = 0.0
+        self._left_at = time.perf_counter()
         self.idle_seconds = 0.0
         self._threads = [
             threading.Thread(target=self._work, name=f"headrace-loader-{number}", daemon=True)
@@ -83,28 +88,45 @@ class Prefetcher:
     def _take_run(self) -> None:
         if os.getpid() != self._process:
             raise LoaderError("this iterator was begun in another process, whose threads are not here.")
-        if self._shares and not self._taken:
-            self._make_one()
-        results, seconds = self._coming.popleft().results.get()
+        run = self._coming.popleft()
+        if self._shares and self._gains(time.perf_counter() - self._left_at):
+            while run.results.empty() and self._make_one():
+                pass
+        results, self._seconds = run.results.get()
         self._own.extend(results)
         self._taken += len(results)
         if not isinstance(results[-1], Failure):
-            self._length.measure(results, seconds)
+            self._length.measure(results, self._seconds)
             self._ask()
+        self._left_at = time.perf_counter()
 
-    def _make_one(self) -> None:
-        """Make a run that no thread has begun: at the start that is sooner there than a thread is awake."""
-        with suppress(Empty):
+    def _gains(self, away: float) -> bool:
+        """Say whether the consumer gains by making a run itself where it would wait, after ``away`` seconds.
+
+        In the time m in which it makes one run, T threads make T others, which then lie there; that it
+        takes all of them in m + (T + 1) away, and not (T + 1) m / T, holds where T (T + 1) away < m.
+        """
+        if not self._taken:
+            return True  # sooner than a thread is awake
+        threads = len(self._threads)
+        return self._makers > threads and threads * (threads + 1) * away < self._seconds
+
+    def _make_one(self) -> bool:
+        """Make a run that no thread has begun; return whether there was one."""
+        try:
             run = self._wanted.get_nowait()
-            if run is not None:
-                interrupt = self._make(run)
-                if interrupt is not None:  # of this thread: raised at once, and not when the run's turn comes
-                    raise interrupt
+        except Empty:
+            return False
+        assert run is not None  # None ends threads, and the consumer asks for nothing after that
+        interrupt = self._make(run)
+        if interrupt is not None:  # of this thread: raised at once, and not when the run's turn comes
+            raise interrupt
+        return True
 
     def _ask(self) -> None:
         """Ask the threads for as many steps as may be under way."""
         length = self._length.steps
-        ahead = max(self._ahead, length * (len(self._threads) + 1))
+        ahead = max(self._ahead, length * (self._makers + 1))
         while self._asked < self._steps and self._asked + length - self._taken <= ahead:
             run = _Run(self._asked, min(length, self._steps - self._asked), SimpleQueue())
             self._asked += run.length

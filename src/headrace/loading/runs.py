@@ -28,19 +28,19 @@ class RunLength:
 
     One at first, so that the first result comes soon, then twice as many each time, up to 16, to
     2 ms of work, or to so many bytes that what is under way fits in a cache: 12 MiB divided by one
-    more than there are threads, but 3 MiB at least.
+    more than there are makers, but 3 MiB at least.
 
     Args:
         size_of: Gives the bytes of a result.
-        threads: Threads that make runs.
+        makers: Threads that make runs.
         longest: Most steps of a run.
     """
 
-    def __init__(self, size_of: Callable[[Any], int], threads: int = 1, longest: int = _LONGEST_RUN) -> None:
+    def __init__(self, size_of: Callable[[Any], int], makers: int = 1, longest: int = _LONGEST_RUN) -> None:
         self.steps = 1
         self._size_of = size_of
         self._longest = longest
-        self._bytes = max(_RUN_BYTES, _BYTES_UNDER_WAY // (threads + 1))
+        self._bytes = max(_RUN_BYTES, _BYTES_UNDER_WAY // (makers + 1))
 
     def measure(self, results: Sequence[Any], seconds: float) -> None:
         """Set the next length by a run that was made: by the bytes of its last result, and its seconds."""
