@@ -179,7 +179,7 @@ def compare(ways: dict[str, Callable[[], Batches]], arguments: Arguments, base: 
 
 def against_loaders(values: np.ndarray, arguments: Arguments) -> None:
     """Compare the loader with the token loaders of others, which read files of their own; the base is 1."""
-    name = f"headrace, loader, {arguments.threads} threads"
+    name = f"headrace, {arguments.threads} threads and the consumer's"
     with tempfile.TemporaryDirectory() as folder:
         values.tofile(Path(folder) / "train.bin")
         ways = {
@@ -238,7 +238,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=200_000_000)
     parser.add_argument("--batches", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--prefetch", type=int, default=8)
     parser.add_argument(
         "--peers", type=int, default=0, help="batches of each token loader of others; 0: none"
@@ -254,9 +254,9 @@ def main() -> None:
             "NumPy gather from a sliding view, 2 threads": lambda: in_two_threads(lambda: numpy_two(values)),
             "NumPy, both views of one block, 2 threads": lambda: in_two_threads(lambda: numpy_views(values)),
             "headrace, the space alone, 1 thread": lambda: headrace_gather(values),
-            "headrace, loader, the consumer's thread": lambda: headrace_loader(values, arguments, 0),
-            "headrace, loader, 1 thread beside it": lambda: headrace_loader(values, arguments, 1),
-            "headrace, loader, 2 threads beside it": lambda: headrace_loader(values, arguments, 2),
+            "headrace, the consumer's thread alone": lambda: headrace_loader(values, arguments, 0),
+            "headrace, 1 thread and the consumer's": lambda: headrace_loader(values, arguments, 1),
+            "headrace, 2 threads": lambda: headrace_loader(values, arguments, 2),
             "nanoGPT's loop, map kept open": lambda: nanogpt(values),
             "torch Dataset, DataLoader, 0 workers": lambda: torch_dataset(values),
         },
@@ -272,15 +272,13 @@ def main() -> None:
             "copy, 1 thread": lambda: copied(5 * 8 * ROWS * WINDOW),
             "copy, 2 threads": lambda: in_two_threads(lambda: copied(5 * 8 * ROWS * WINDOW)),
             "headrace, the space alone, 1 thread": lambda: headrace_gather(values, outputs=FIVE),
-            "headrace, loader, the consumer's thread": lambda: headrace_loader(
+            "headrace, the consumer's thread alone": lambda: headrace_loader(
                 values, arguments, 0, outputs=FIVE
             ),
-            "headrace, loader, 1 thread beside it": lambda: headrace_loader(
+            "headrace, 1 thread and the consumer's": lambda: headrace_loader(
                 values, arguments, 1, outputs=FIVE
             ),
-            "headrace, loader, 2 threads beside it": lambda: headrace_loader(
-                values, arguments, 2, outputs=FIVE
-            ),
+            "headrace, 2 threads": lambda: headrace_loader(values, arguments, 2, outputs=FIVE),
         },
         arguments,
         base="copy, 1 thread",

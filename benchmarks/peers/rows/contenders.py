@@ -89,8 +89,9 @@ def _headrace(
 
 
 CONTENDERS = [
-    _headrace("headrace, 2 threads", tried=({"form": "columns"}, {"threads": 3})),
-    _headrace("headrace, 1 thread", {"threads": 1}, tried=({"form": "columns"}, {"threads": 0})),
+    _headrace("headrace, 1 thread and the consumer's", tried=({"form": "columns"}, {"threads": 3})),
+    _headrace("headrace, 2 threads", {"threads": 2}, tried=({"form": "columns"},)),
+    _headrace("headrace, the consumer's thread alone", {"threads": 0}, tried=({"form": "columns"},)),
     _headrace("headrace, block order", {"shuffle": "block"}, tried=({"form": "columns"},)),
     Contender(
         "the machine: random rows, 2 threads",

@@ -36,7 +36,7 @@ def rows_of(folder: Path, id_dtype: str, form: str = "records") -> Rows:
 
 
 def loader(
-    folder: Path, id_dtype: str, threads: int = 2, shuffle: Any = "global", form: str = "records"
+    folder: Path, id_dtype: str, threads: int = 1, shuffle: Any = "global", form: str = "records"
 ) -> Batches:
     """Serve one epoch."""
     space = rows_of(folder, id_dtype, form)
