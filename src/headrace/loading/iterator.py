@@ -31,6 +31,8 @@ class LoaderIterator(Iterator[dict[str, Any]]):
     def __init__(self, run: Pass, threads: int, ahead: int, progress: Progress | None = None) -> None:
         self._run = run
         self._maker = run.maker
+        self._clock = run.maker.clock
+        self._moves = run.maker.converter.moves
         self._steps = len(run.maker.plan)
         self._step = 0
         self._progress = progress
@@ -66,18 +68,21 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         """Stop the threads and forget what they made; the iterator is over."""
         self._over = True
         if isinstance(self._source, Prefetcher):
-            self._maker.clock.idle += self._source.idle_seconds
+            self._clock.idle += self._source.idle_seconds
             self._source.idle_seconds = 0.0
         self._close()
 
     def _next(self) -> dict[str, Any]:
-        self._check()
-        clock = self._maker.clock
+        if self._over or self._step >= self._steps or not self._run.is_current(self._run):
+            self._end()
+        clock = self._clock
         arrived = time.perf_counter()
         if self._left_at is not None:
             clock.consumer += arrived - self._left_at
-        made = self._take()
-        batch = self._moved(made.batch) if self._maker.converter.moves else made.batch
+        made = self._source.take()
+        if isinstance(made, Failure):
+            raise made.error
+        batch = self._moved(made.batch) if self._moves else made.batch
         self._step += 1
         clock.batches += 1
         clock.samples += made.samples
@@ -88,8 +93,8 @@ class LoaderIterator(Iterator[dict[str, Any]]):
         clock.waited += self._left_at - arrived
         return batch
 
-    def _check(self) -> None:
-        """Refuse to go on where there is no next batch."""
+    def _end(self) -> None:
+        """Raise: there is no next batch, or not of this pass."""
         if self._over:
             raise StopIteration
         if not self._run.is_current(self._run):
@@ -97,23 +102,15 @@ class LoaderIterator(Iterator[dict[str, Any]]):
                 "another pass, another epoch or a loaded state has taken the place of this iterator; "
                 "go on with a new iter(loader)."
             )
-        if self._step >= self._steps:
-            self._over = True
-            self._run.finish()
-            raise StopIteration
+        self._over = True
+        self._run.finish()
+        raise StopIteration
 
     def _moved(self, batch: dict[str, Any]) -> dict[str, Any]:
         started = time.perf_counter()
         batch = self._maker.converter.move(batch)
-        self._maker.clock.lap("copy", started)
+        self._clock.lap("copy", started)
         return batch
-
-    def _take(self) -> Made:
-        made = self._source.take()
-        if isinstance(made, Failure):
-            raise made.error
-        result: Made = made
-        return result
 
 
 def _close(source: Prefetcher | OnDemand, progress: Progress | None) -> None:

@@ -59,15 +59,15 @@ class _Blocks:
 
     def take(self, shapes: Sequence[Shape], dtype: np.dtype[Any]) -> tuple[list[NDArray[Any]], list[int]]:
         """Return arrays in blocks that nobody uses, and their addresses; who asks holds the lock."""
-        arrays, addresses = [], []
+        free = self._free
         self._collect(len(shapes))
-        for shape in shapes:
-            block = self._free.pop() if self._free else _new_block(self._size)
-            self._given.append(block)
-            memory, offset, address = block
-            arrays.append(np.ndarray(shape, dtype, memory, offset))
-            addresses.append(address)
-        return arrays, addresses
+        blocks = [free.pop() if free else _new_block(self._size) for _ in shapes]
+        self._given.extend(blocks)
+        arrays: list[NDArray[Any]] = [
+            np.ndarray(shape, dtype, memory, offset)
+            for shape, (memory, offset, _) in zip(shapes, blocks, strict=True)
+        ]
+        return arrays, [address for _, _, address in blocks]
 
     def _collect(self, wanted: int) -> None:
         """Find blocks that were let go of; those that the consumer keeps are put behind the others."""
