@@ -22,3 +22,10 @@ def shared_data() -> Path:
 def test_data() -> Path:
     """The files that travel with the repository."""
     return REPOSITORY / "tests" / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names that differ between processes: the suite runs in several, which compare theirs."""
+    wrong = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if wrong:
+        raise pytest.UsageError(f"a test is named by an address in memory: {wrong[0]}; give ids=")

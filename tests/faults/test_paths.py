@@ -37,7 +37,7 @@ WHERE: dict[str, Call] = {
     "read_quarantine": lambda store, path: list(read_quarantine(path)),
     "write_quarantine": lambda store, path: write_quarantine(path, []),
 }
-NO_PATHS = [None, 5, True, 1.5, ["a", 5], object(), "", "a\0b"]
+NO_PATHS = [None, 5, True, 1.5, ["a", 5], Ellipsis, "", "a\0b"]
 
 
 def raw_of(store: Path) -> Path:
