@@ -162,7 +162,7 @@ def test_settings_that_do_not_fit_are_refused(settings_: dict[str, object], mess
         (pa.array([1], pa.timestamp("s")), "index 0: .* is a datetime; an id is a text"),
         (pa.array([{"a": 1}]), "index 0: .* is a dict; an id is a text"),
     ],
-    ids=repr,
+    ids=["text", "bytes", "dict", "int", "array", "bad bytes", "bad binary", "times", "structs"],
 )
 def test_what_is_no_list_of_texts(values: Any, message: str) -> None:
     vocabulary = Vocabulary.fit(["a"])
