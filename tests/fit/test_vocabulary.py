@@ -219,3 +219,12 @@ def test_a_flipped_bit_never_crashes_a_look_up(
     except StoreError:
         return
     assert len(np.asarray(vocabulary.counts)) == len(vocabulary)
+
+
+def test_a_column_whose_name_is_no_utf8_is_a_damaged_file(tmp_path: Path) -> None:
+    Vocabulary.fit(["a"]).save(tmp_path / "v.arrow")
+    content = (tmp_path / "v.arrow").read_bytes()
+    assert b"value" in content
+    (tmp_path / "v.arrow").write_bytes(content.replace(b"value", b"val\xf6e"))
+    with pytest.raises(StoreError, match="not a readable Arrow file"):
+        Vocabulary.load(tmp_path / "v.arrow")

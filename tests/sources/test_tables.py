@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from headrace import build
 from headrace.errors import SourceError
 from headrace.sources import Column, Reader, open_source
 from headrace.sources.arrow_values import Converter, plain
@@ -504,3 +505,21 @@ def test_elements_of_lists_in_any_encoding(read: Callable[..., Any], elements: s
     found = read(arrow(pa.table({"l": lists, "rest": [1, 2, 3]})), [Column("l", "texts")], format="arrow")
     texts = ["aa" if value == "a" and elements == "fixed" else value for value in values.to_pylist()]
     assert found.columns["l"] == [texts[:2], [], texts[2:]]
+
+
+@pytest.mark.parametrize("way", ["arrow", "parquet"])
+def test_a_column_whose_name_is_no_utf8(tmp_path: Path, way: str) -> None:
+    table = pa.table({"abcdefgh": ["x"], "s": [{"ijklmnop": 1}]})
+    path = tmp_path / f"a.{way}"
+    if way == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    content = path.read_bytes()
+    for name in (b"abcdefgh", b"ijklmnop"):
+        path.write_bytes(content.replace(name, b"\xf6" + name[1:]))
+        declared = {"name": "t", "source": {"files": str(path), "format": way}}
+        feature = {"kind": "categorical", "column": "abcdefgh"}
+        with pytest.raises(SourceError, match=rf"a\.{way}: cannot be read as {way}"):
+            build({**declared, "features": {"f": feature}}, out=tmp_path / "store")

@@ -151,7 +151,7 @@ def _open(path: Path) -> pa.Table:
             return table
     except FileNotFoundError:
         raise StoreError(f"{path}: the vocabulary is missing. Build the store again.") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: a column's name is no UTF-8
         raise StoreError(
             f"{path}: not a readable Arrow file ({error}). Run `headrace verify` on the store."
         ) from None

@@ -49,7 +49,9 @@ class TableFile:
             SourceError: The file is not of the declared format, or is damaged.
         """
         with self._opened() as source, self._faults():
-            return source.schema_arrow if self.form == "parquet" else source.schema
+            schema = source.schema_arrow if self.form == "parquet" else source.schema
+            column_paths(schema)  # raises where a name is no UTF-8
+            return schema
 
     def blocks(self, columns: Sequence[Column], block_bytes: int) -> Iterator[TableBlock]:
         """Yield the file's rows in order.
