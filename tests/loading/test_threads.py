@@ -314,7 +314,7 @@ def test_runs_begin_with_one_step_and_double() -> None:
 
 @pytest.mark.parametrize(
     ("size", "seconds", "length"),
-    [(0, 0.0, 2), (4 << 20, 0.0, 1), (1 << 30, 0.0, 1), (0, 0.0015, 1), (0, 10.0, 1), (1 << 20, 0.001, 2)],
+    [(0, 0.0, 2), (6 << 20, 0.0, 1), (1 << 30, 0.0, 1), (0, 0.0015, 1), (0, 10.0, 1), (1 << 20, 0.001, 2)],
 )
 def test_the_length_of_a_run_is_bounded_by_bytes_and_seconds(size, seconds, length) -> None:
     run = RunLength(lambda result: size)
@@ -322,8 +322,8 @@ def test_the_length_of_a_run_is_bounded_by_bytes_and_seconds(size, seconds, leng
     assert run.steps == length
     for _ in range(8):
         run.measure([0], 0.0)
-    assert run.steps == max(1, min(16, (6 << 20) // max(size, 1)))
-    for threads, mebibytes in ((1, 6), (2, 4), (3, 3), (12, 3)):
+    assert run.steps == max(1, min(16, (10 << 20) // max(size, 1)))
+    for threads, mebibytes in ((1, 8), (2, 6.5), (3, 5), (12, 3)):
         crowded = RunLength(lambda result: 1 << 19, threads)
         for _ in range(8):
             crowded.measure([0], 0.0)

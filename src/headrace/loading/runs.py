@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 _LONGEST_RUN = 16
 _RUN_BYTES = 3 << 20
-_BYTES_UNDER_WAY = 12 << 20
+_BYTES_UNDER_WAY = 20 << 20
 _RUN_SECONDS = 0.002
 
 MakeRun: TypeAlias = Callable[[int, int], Sequence[Any]]
@@ -27,7 +27,7 @@ class RunLength:
     """How many steps to make in one go.
 
     One at first, so that the first result comes soon, then twice as many each time, up to 16, to
-    2 ms of work, or to so many bytes that what is under way fits in a cache: 12 MiB divided by one
+    2 ms of work, or to so many bytes that what is under way fits in a cache: 20 MiB divided by one
     more than there are makers, but 3 MiB at least.
 
     Args:
