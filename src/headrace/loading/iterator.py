@@ -23,7 +23,7 @@ class LoaderIterator(Iterator[dict[str, Any]]):
 
     Args:
         run: The pass.
-        threads: Threads that make batches ahead; 0 makes each when it is asked for.
+        threads: Threads that make batches ahead; 0 makes them in the consumer's, when they are asked for.
         ahead: Batches that may wait for the consumer.
         progress: Shows how far the pass is, or None.
     """
