@@ -155,6 +155,64 @@ def test_jagged_and_tight_layouts_hold_the_same_values(rows: Data, draw: st.Data
     assert "list_mask" not in jagged
 
 
+@pytest.mark.parametrize("dtype", ID_DTYPES)
+@pytest.mark.parametrize("id_dtype", ["int64", "int32"])
+@pytest.mark.parametrize("pad", ["left", "right"])
+def test_batches_of_many_rows_and_long_lists(dtype: str, id_dtype: str, pad: str) -> None:
+    generator = np.random.default_rng(3)  # noqa: TID251
+    lengths = generator.integers(0, 60, 500)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    values = generator.integers(0, 200, offsets[-1]).astype(dtype)
+    weights = generator.random(offsets[-1], np.float32)
+    ids = [generator.integers(0, 200, 500).astype(dtype) for _ in range(3)]
+    columns = [Scalar(f"id{number}", [array]) for number, array in enumerate(ids)]
+    space = Rows(
+        [*columns, Ragged("list", [offsets], [values], 37, pad, [weights])], [500], "x", id_dtype=id_dtype
+    )
+    chosen = generator.permutation(500)[:300]
+    batch = space.gather(chosen, np.zeros(300, np.uint64))
+    for place, row in enumerate(chosen):
+        own = slice(offsets[row], offsets[row + 1])
+        assert batch["list"][place].tolist() == padded(values[own].tolist(), 37, pad)
+        assert batch["list_weights"][place].tolist() == padded(weights[own].tolist(), 37, pad)
+        assert batch["list_mask"][place].tolist() == padded([True] * min(lengths[row], 37), 37, pad)
+    assert all((batch[f"id{number}"] == array[chosen]).all() for number, array in enumerate(ids))
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+@pytest.mark.parametrize("row", [0, 127, 128, 299])
+@pytest.mark.parametrize("place", [0, 3, 8, 20])
+def test_any_id_that_does_not_fit_is_found_where_it_is(dtype: str, row: int, place: int) -> None:
+    fields = np.zeros(300, [("item", dtype), ("city", np.uint16), ("user", dtype)])
+    fields["user"][row] = 2**31
+    columns = [Scalar(name, [fields[name]]) for name in ("item", "city", "user")]
+    space = Rows(columns, [300], "x", id_dtype="int32")
+    with pytest.raises(LoaderError, match=rf"user: row {row} holds an id that int32"):
+        space.gather(np.arange(300), np.zeros(300, np.uint64))
+    values = np.zeros(300 * 21, dtype)
+    values[row * 21 + place] = 2**31
+    lists = Rows([Ragged("list", [np.arange(301) * 21], [values], 21)], [300], "x", id_dtype="int32")
+    with pytest.raises(LoaderError, match=rf"list: row {row} holds an id that int32"):
+        lists.gather(np.arange(300), np.zeros(300, np.uint64))
+
+
+def test_scalars_that_lie_apart_by_chance_as_fields_do_are_read_as_well() -> None:
+    block = np.arange(40, dtype=np.uint32)
+    columns = [
+        Scalar("a", [block[0:5], block[10:15]]),
+        Scalar("b", [block[20:25], block[30:35]]),
+        Scalar("c", [block[5:10], block[35:40]]),
+        Scalar("d", [block[0:10:2], block[20:30:2]]),
+    ]
+    batch = Rows(columns, [5, 5], "x").gather(np.array([1, 7]), np.zeros(2, np.uint64))
+    assert {name: batch[name].tolist() for name in "abcd"} == {
+        "a": [1, 12],
+        "b": [21, 32],
+        "c": [6, 37],
+        "d": [2, 24],
+    }
+
+
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])
 @pytest.mark.parametrize("layout", ["padded", "jagged"])
 def test_ids_that_int32_cannot_hold_are_an_error_and_never_wrap(dtype: str, layout: str) -> None:

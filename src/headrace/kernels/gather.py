@@ -4,9 +4,10 @@ Every shard's arrays are known by address; a row's place is (shard, row in it).
 A small table of operations says what becomes of each column, so that one
 compiled function serves any mix of columns:
 
-    operation   [kind, source, target, address row, width, side, wide offsets, output, size, stride]
+    operation   [kind, source, target, address row, width, side, wide offsets, output, size, stride,
+                 record, place]
 
-    SCALAR      values, ``stride`` bytes apart -> [B]
+    SCALAR      values, ``stride`` bytes apart -> [B]; ``place`` bytes behind those of address row ``record``
     BITS        validity bitmap, LSB first    -> bool [B]
     VECTOR      float32 [n, D]                -> [B, D]
     PADDED      offsets, values, weights      -> [B, L], mask bool [B, L], lengths int32 [B], [B, L]
@@ -14,7 +15,8 @@ compiled function serves any mix of columns:
 
 What makes it fast: what is needed of rows further on is prefetched while the present one is copied,
 every cache line of it. A padded row is all zeros first, and its own values are written over them:
-both are vector code, and no line that is another row's alone is read, however wide the column.
+both are vector code, and no line that is another row's alone is read, however wide the column. Scalars
+that are fields of one record are copied together, some rows at a time, while their lines are at hand.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.kernels.compile import inline, kernel
-from headrace.kernels.memory import load, prefetch, store
+from headrace.kernels.memory import copy_eight, load, prefetch, store
 
 SCALAR, BITS, VECTOR, PADDED, JAGGED = range(5)
-KIND, SOURCE, TARGET, TABLE, WIDTH, SIDE, WIDE, SLOT, SIZE, STRIDE = range(10)
-OPERATION_FIELDS = 10
+KIND, SOURCE, TARGET, TABLE, WIDTH, SIDE, WIDE, SLOT, SIZE, STRIDE, RECORD, PLACE = range(12)
+OPERATION_FIELDS = 12
 LEFT, RIGHT = 0, 1
 GOOD, BAD_OFFSETS, TOO_LARGE = range(3)
 
@@ -54,7 +56,10 @@ _LARGEST_INT32 = np.uint64(0x7FFFFFFF)
 _LARGEST_INT64 = np.uint64(0x7FFFFFFFFFFFFFFF)
 _OFFSETS_FAR = 64
 _VALUES_NEAR = 12
+_ROWS_AT_HAND = 128
+"""Rows whose records are in the first cache while every scalar of them is copied."""
 _LINE = 64
+_EIGHT = 8
 
 
 @inline
@@ -122,36 +127,81 @@ def locate(
 
 
 @inline
-def _load_id(source, address):  # type: ignore[no-untyped-def]
-    """Return one stored id as int64; a uint64 beyond int64 comes out negative."""
-    if source == UINT8:
-        return np.int64(load(address, 0, _U1))
-    if source == UINT16:
-        return np.int64(load(address, 0, _U2))
-    if source == UINT32:
-        return np.int64(load(address, 0, _U4))
-    return np.int64(load(address, 0, _U8))
-
-
-@kernel
-def _scalars(source, target, addresses, stride, shard, row, out):  # type: ignore[no-untyped-def]
-    """Copy one id a row; return the first row whose id does not fit, or -1."""
-    for i in range(row.size):
-        value = _load_id(source, _at(addresses[shard[i]], row[i], stride))
-        if _beyond(value, target):
-            return np.int64(i)
-        if target == INT32:
-            store(out, i, value, _I4)
-        else:
-            store(out, i, value, _I8)
-    return np.int64(-1)
+def _plain(like, records, place, out):  # type: ignore[no-untyped-def]
+    """Copy one value a row, as it is."""
+    for i in range(records.size):
+        store(out, i, load(records[i] + place, 0, like), like)
+    return np.int64(0)
 
 
 @inline
-def _plain(like, addresses, stride, shard, row, out):  # type: ignore[no-untyped-def]
-    """Copy one value a row, as it is."""
-    for i in range(row.size):
-        store(out, i, load(_at(addresses[shard[i]], row[i], stride), 0, like), like)
+def _ids(source, target, records, place, out):  # type: ignore[no-untyped-def]
+    """Copy one id a row; return the union of all."""
+    union = np.int64(0)
+    for i in range(records.size):
+        value = np.int64(load(records[i] + place, 0, source))
+        union |= value
+        store(out, i, value, target)
+    return union
+
+
+@inline
+def _ids_of_any(source, target, records, place, out):  # type: ignore[no-untyped-def]
+    """Copy one id of any width a row; return the union of all."""
+    if source == UINT8:
+        return _ids(_U1, target, records, place, out)
+    if source == UINT16:
+        return _ids(_U2, target, records, place, out)
+    if source == UINT32:
+        return _ids(_U4, target, records, place, out)
+    return _ids(_U8, target, records, place, out)
+
+
+@kernel
+def _fields(source, target, records, place, out):  # type: ignore[no-untyped-def]
+    """Copy one field of some records, at uint64 [R] addresses; return the union of ids, 0 of others."""
+    if source == FLOAT32:
+        return _plain(_F4, records, place, out)
+    if source == INT64:
+        return _plain(_I8, records, place, out)
+    if target == INT32:
+        return _ids_of_any(source, _I4, records, place, out)
+    return _ids_of_any(source, _I8, records, place, out)
+
+
+@inline
+def _first_beyond(source, target, records, place):  # type: ignore[no-untyped-def]
+    """Return the first record whose id does not fit: of uint32 or uint64, as others always do."""
+    for i in range(records.size):
+        address = records[i] + place
+        value = np.uint64(load(address, 0, _U4)) if source == UINT32 else load(address, 0, _U8)
+        if _beyond(value, target):
+            return i
+    return np.int64(0)
+
+
+@kernel
+def _scalars(operations, first, addresses, shard, row, out):  # type: ignore[no-untyped-def]
+    """Copy the scalars that are fields of the same records as operation ``first``, the first of them.
+
+    Returns:
+        The operation and the first row whose id does not fit; -1 where all do.
+    """
+    table, stride = operations[first, TABLE], operations[first, STRIDE]
+    records = np.empty(_ROWS_AT_HAND, np.uint64)
+    for start in range(0, row.size, _ROWS_AT_HAND):
+        count = min(row.size - start, _ROWS_AT_HAND)
+        for i in range(count):
+            records[i] = _at(addresses[table, shard[start + i]], row[start + i], stride)
+        for k in range(first, operations.shape[0]):
+            operation = operations[k]
+            if operation[KIND] == SCALAR and operation[RECORD] == table:
+                source, target, place = operation[SOURCE], operation[TARGET], np.uint64(operation[PLACE])
+                to = out[operation[SLOT]] + np.uint64(start * _item(target))
+                union = _fields(source, target, records[:count], place, to)
+                if _beyond(union, target):
+                    return k, start + _first_beyond(source, target, records[:count], place)
+    return np.int64(0), np.int64(-1)
 
 
 @kernel
@@ -166,10 +216,14 @@ def _bits(addresses, first_bits, shard, row, out):  # type: ignore[no-untyped-de
 
 @inline
 def _touch(start, size):  # type: ignore[no-untyped-def]
-    """Prefetch ``size`` bytes, which begin anywhere in a cache line."""
-    for line in range(0, size, _LINE):
+    """Prefetch ``size`` bytes, which begin anywhere in a cache line: most lists without a branch."""
+    end = start + np.uint64(max(size, 1) - 1)
+    prefetch(start)
+    prefetch(min(start + np.uint64(_LINE), end))
+    prefetch(min(start + np.uint64(2 * _LINE), end))
+    for line in range(3 * _LINE, size, _LINE):
         prefetch(start + np.uint64(line))
-    prefetch(start + np.uint64(max(size, 1) - 1))
+    prefetch(end)
 
 
 @kernel
@@ -225,48 +279,60 @@ def spans(offsets, stride, wide, limits, width, side, shard, row, begin, lengths
 @kernel
 def _masks(lengths, width, side, out):  # type: ignore[no-untyped-def]
     """Write True where a padded row has a value: bool [B, width]."""
-    for i in range(lengths.size * width):
-        store(out, i, 0, _U1)
     for i in range(lengths.size):
-        first = width - lengths[i] if side == LEFT else np.int64(0)
-        own = out + np.uint64(i * width + first)
-        for j in range(lengths[i]):
-            store(own, j, 1, _U1)
+        own = out + np.uint64(i * width)
+        if side == LEFT:
+            first = np.int32(width - lengths[i])
+            for j in range(width):
+                store(own, j, np.int32(j) >= first, _U1)
+        else:
+            count = np.int32(lengths[i])
+            for j in range(width):
+                store(own, j, np.int32(j) < count, _U1)
 
 
 @inline
-def _widen(source, target, start, count, to):  # type: ignore[no-untyped-def]
-    """Copy ``count`` ids as ``target``'s dtype; return their union."""
+def _copy(source, target, start, count, to):  # type: ignore[no-untyped-def]
+    """Copy ``count`` values, eight at a time, of which the last eight may overlap those before.
+
+    Returns:
+        Their union where ``target`` may not hold them, else 0.
+    """
     union = np.int64(0)
-    for j in range(count):
-        value = np.int64(load(start, j, source))
-        union |= value
-        store(to, j, value, target)
+    if count < _EIGHT:
+        for j in range(count):
+            value = load(start, j, source)
+            union |= np.int64(value)
+            store(to, j, value, target)
+        return union
+    for j in range(0, count, _EIGHT):
+        place = min(j, count - _EIGHT)
+        of, into = np.uint64(place * source.itemsize), np.uint64(place * target.itemsize)
+        union |= copy_eight(start + of, to + into, source, target)
     return union
 
 
 @inline
-def _widen_any(source, target, start, count, to):  # type: ignore[no-untyped-def]
+def _copy_ids(source, target, start, count, to):  # type: ignore[no-untyped-def]
     """Copy ``count`` ids of any width; return their union."""
     if source == UINT8:
-        return _widen(_U1, target, start, count, to)
+        return _copy(_U1, target, start, count, to)
     if source == UINT16:
-        return _widen(_U2, target, start, count, to)
+        return _copy(_U2, target, start, count, to)
     if source == UINT32:
-        return _widen(_U4, target, start, count, to)
-    return _widen(_U8, target, start, count, to)
+        return _copy(_U4, target, start, count, to)
+    return _copy(_U8, target, start, count, to)
 
 
 @inline
 def _spread(source, target, start, count, to):  # type: ignore[no-untyped-def]
     """Copy ``count`` values of any dtype; return the union of ids, 0 of floats."""
     if source == FLOAT32:
-        for j in range(count):
-            store(to, j, load(start, j, _F4), _F4)
+        _copy(_F4, _F4, start, count, to)
         return np.int64(0)
     if target == INT32:
-        return _widen_any(source, _I4, start, count, to)
-    return _widen_any(source, _I8, start, count, to)
+        return _copy_ids(source, _I4, start, count, to)
+    return _copy_ids(source, _I8, start, count, to)
 
 
 @kernel
@@ -343,33 +409,21 @@ def _ragged(operation, addresses, limits, shard, row, begin, out):  # type: igno
     return GOOD, np.int64(0)
 
 
-@inline
-def _scalar(source, target, addresses, stride, shard, row, out):  # type: ignore[no-untyped-def]
-    """Copy a scalar column of any dtype; return the first row whose id does not fit, or -1."""
-    if source == FLOAT32:
-        _plain(_F4, addresses, stride, shard, row, out)
-        return np.int64(-1)
-    if source == INT64:
-        _plain(_I8, addresses, stride, shard, row, out)
-        return np.int64(-1)
-    return _scalars(source, target, addresses, stride, shard, row, out)
-
-
 @kernel
 def _gather_batch(operations, addresses, limits, shard, row, begin, out):  # type: ignore[no-untyped-def]
     """Run every operation over one batch; ``begin`` is scratch, int64 [2 B]."""
     for k in range(operations.shape[0]):
         operation = operations[k]
-        kind, source, target, table = operation[KIND], operation[SOURCE], operation[TARGET], operation[TABLE]
-        to = out[operation[SLOT]]
+        kind, table, to = operation[KIND], operation[TABLE], out[operation[SLOT]]
         if kind == BITS:
             _bits(addresses[table], limits[table], shard, row, to)
         elif kind == VECTOR:
             _vectors(addresses[table], operation[WIDTH], shard, row, to)
         elif kind == SCALAR:
-            misfit = _scalar(source, target, addresses[table], operation[STRIDE], shard, row, to)
-            if misfit >= 0:
-                return TOO_LARGE, k, misfit
+            if operation[RECORD] == table:
+                wrong, misfit = _scalars(operations, k, addresses, shard, row, out)
+                if misfit >= 0:
+                    return TOO_LARGE, wrong, misfit
         else:
             problem, place = _ragged(operation, addresses, limits, shard, row, begin, out)
             if problem != GOOD:

@@ -2,6 +2,7 @@
 
     load(address, place, like)           element ``place`` of an array that starts at ``address``
     store(address, place, value, like)   the same, written; the value is cast
+    copy_eight(start, to, source, target)   eight elements from one dtype to another, in vector registers
     prefetch(address)                    ask for a cache line; any address is harmless
 
 ``like`` is an array whose dtype is meant. As intrinsics these cost no compilation of their
@@ -17,6 +18,7 @@ from headrace.kernels.compile import intrinsic
 from headrace.kernels.native.later import ir, types
 
 _READ, _KEEP, _DATA = 0, 3, 1
+_EIGHT = 8
 
 
 def _pointer(context: Any, builder: Any, address: Any, place: Any, place_type: Any, dtype: Any) -> Any:
@@ -66,3 +68,36 @@ def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(types.uint64), generate
+
+
+@intrinsic
+def copy_eight(typing_context, start, to, source, target):  # type: ignore[no-untyped-def]
+    """Copy eight elements from ``start`` to ``to``, of ``source``'s dtype to ``target``'s.
+
+    LLVM makes no vector code of a loop over eight; that of a longer one ends in a loop over the rest,
+    whose length no processor can guess. Both are floats of one dtype, or unsigned ids and integers.
+
+    Returns:
+        The union of what the target might not hold, as int64; 0 where it holds every value of the source.
+    """
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del signature
+        of, into = context.get_data_type(source.dtype), context.get_data_type(target.dtype)
+        taken, given = ir.VectorType(of, _EIGHT), ir.VectorType(into, _EIGHT)
+        values = builder.load(builder.inttoptr(arguments[0], taken.as_pointer()), align=1)
+        into_place = builder.inttoptr(arguments[1], given.as_pointer())
+        if of == into and source.dtype == target.dtype:
+            builder.store(values, into_place, align=1)
+            return context.get_constant(types.int64, 0)
+        narrows = of.width > into.width
+        cast = builder.trunc if narrows else builder.zext
+        builder.store(values if of == into else cast(values, given), into_place, align=1)
+        if of.width < into.width:
+            return context.get_constant(types.int64, 0)
+        name = f"llvm.vector.reduce.or.v{_EIGHT}i{of.width}"
+        union = builder.module.declare_intrinsic(name, [], ir.FunctionType(of, [taken]))
+        return context.cast(builder, builder.call(union, [values]), source.dtype, types.int64)
+
+    return types.int64(types.uint64, types.uint64, source, target), generate

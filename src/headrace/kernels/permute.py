@@ -144,13 +144,13 @@ def permute(
     left = np.uint64(bits // 2)
     right = np.uint64(bits - bits // 2)
     zero = np.uint64(0)
-    out = np.empty(positions.size, np.int64)
+    out = positions.copy()  # where two arrays lie alike in their pages, a load waits for the stores before it
     place = np.empty(_CHUNK, np.int64)
     for start in range(0, positions.size, _CHUNK):
-        stop = min(start + _CHUNK, positions.size)
-        for i in range(start, stop):
-            out[i] = np.int64(feistel(np.uint64(positions[i]), left, right, keys, zero))
-        _walk_on(out[start:stop], size, left, right, keys, zero, place)
+        chunk = out[start : start + _CHUNK]
+        for i in range(chunk.size):
+            chunk[i] = np.int64(feistel(np.uint64(chunk[i]), left, right, keys, zero))
+        _walk_on(chunk, size, left, right, keys, zero, place)
     return out
 
 

@@ -123,6 +123,7 @@ class Table:
         operations = self.operations.copy()
         rows = operations[:, kernels.TABLE].tolist()
         operations[:, kernels.STRIDE] = [self.owners[row][0].itemsize for row in rows]
+        operations[:, kernels.RECORD], operations[:, kernels.PLACE] = rows, 0
         return operations
 
     def read_ahead(self, shard: int, first: int, end: int) -> None:
@@ -150,6 +151,13 @@ def _common_stride(arrays: Arrays) -> int | None:
         return None
     stride = strides.pop()
     return stride[0] if len(stride) == 1 and stride[0] > 0 else None
+
+
+def _constant_distance(ours: Sequence[int], theirs: Sequence[int]) -> int | None:
+    """Return how far their addresses are behind ours where that is the same for all that are not 0."""
+    distances = (there - here for here, there in zip(ours, theirs, strict=True) if here and there)
+    first = next(distances, None)
+    return first if first is not None and all(other == first for other in distances) else None
 
 
 def _will_need(array: NDArray[Any]) -> None:
@@ -263,10 +271,8 @@ class _Builder:
     ) -> None:
         codes = kernels.CODES
         self.names.append(name)
-        stride = self.strides[table]
-        self.operations.append(
-            [kind, codes.get(source, 0), codes.get(target, 0), table, width, 0, 0, self.slots - 1, 0, stride]
-        )
+        settings = (kind, codes.get(source, 0), codes.get(target, 0), table, width, 0, 0, self.slots - 1, 0)
+        self.operations.append([*settings, self.strides[table], *self._record_of(table)])
 
     def _row(self, arrays: Arrays, strided: bool = False) -> int:
         """Add a row of addresses, and return its number; ``strided`` arrays may be fields of records."""
@@ -279,6 +285,19 @@ class _Builder:
         self.limits.append([array.size for array in arrays])
         self.strides.append(stride)
         return len(self.addresses) - 1
+
+    def _record_of(self, table: int) -> tuple[int, int]:
+        """Return the row of addresses of the first scalar in the same records, and the bytes from there.
+
+        Arrays of which one begins as many bytes behind the other's in every shard, and goes on in the same
+        strides, are fields of the same records. An empty array has no address, and is never read.
+        """
+        scalars = (row for row in self.operations if row[kernels.KIND] == kernels.SCALAR)
+        for first in (row[kernels.TABLE] for row in scalars if row[kernels.TABLE] == row[kernels.RECORD]):
+            place = _constant_distance(self.addresses[first], self.addresses[table])
+            if place is not None and self.strides[first] == self.strides[table]:
+                return first, place
+        return table, 0
 
     def _dtype(self, name: str, arrays: Arrays, allowed: Sequence[np.dtype[Any]]) -> np.dtype[Any]:
         if len(arrays) != len(self.shard_rows):
