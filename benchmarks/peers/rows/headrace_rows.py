@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.loading import Loader, Ragged, Rows, Scalar
 from headrace.loading.records import pack, record_dtype, unpack
-from peers.rows.layout import BATCH, LENGTH, SCALARS, SEED, Batches, column, count
+from peers.rows.layout import BATCH, LENGTH, SCALARS, SEED, Batches, column, count, save
 
 
 def columns_of(folder: Path) -> list[Any]:
@@ -23,7 +23,7 @@ def write(folder: Path, target: Path, rows: int, form: str) -> None:
     """Write the records beside the columns, as ``headrace.build`` does."""
     target.mkdir()
     columns = columns_of(folder)
-    np.save(target / f"{form}.npy", pack(columns, record_dtype(columns), 0, rows + 1))
+    save(target / f"{form}.npy", pack(columns, record_dtype(columns), 0, rows + 1))
 
 
 def rows_of(folder: Path, id_dtype: str, form: str = "records") -> Rows:

@@ -55,11 +55,12 @@ _F4 = np.empty(0, np.float32)
 _LARGEST_INT32 = np.uint64(0x7FFFFFFF)
 _LARGEST_INT64 = np.uint64(0x7FFFFFFFFFFFFFFF)
 _OFFSETS_FAR = 64
-_VALUES_NEAR = 12
+_VALUES_NEAR = 16
 _ROWS_AT_HAND = 128
-"""Rows whose records are in the first cache while every scalar of them is copied."""
+"""Rows whose records are in the first cache while all their scalars are copied; as many are on the way."""
 _LINE = 64
 _EIGHT = 8
+"""Elements that ``copy_eight`` copies."""
 
 
 @inline
@@ -193,6 +194,9 @@ def _scalars(operations, first, addresses, shard, row, out):  # type: ignore[no-
         count = min(row.size - start, _ROWS_AT_HAND)
         for i in range(count):
             records[i] = _at(addresses[table, shard[start + i]], row[start + i], stride)
+            ahead = start + i + _ROWS_AT_HAND
+            if ahead < row.size:
+                prefetch(_at(addresses[table, shard[ahead]], row[ahead], stride))
         for k in range(first, operations.shape[0]):
             operation = operations[k]
             if operation[KIND] == SCALAR and operation[RECORD] == table:
@@ -264,6 +268,7 @@ def spans(offsets, stride, wide, limits, width, side, shard, row, begin, lengths
         far = i + _OFFSETS_FAR
         if far < row.size:
             prefetch(_at(offsets[shard[far]], row[far], stride))
+            prefetch(_at(offsets[shard[far]], row[far] + 1, stride))
         first = _offset(_at(offsets[shard[i]], row[i], stride), wide)
         last = _offset(_at(offsets[shard[i]], row[i] + 1, stride), wide)
         if first < 0 or last < first or last > limits[shard[i]]:
