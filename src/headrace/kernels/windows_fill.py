@@ -29,8 +29,6 @@ POSITIONS_SEGMENT = 0
 POSITIONS_WINDOW = 1
 POSITIONS_DOCUMENT = 2
 _CACHE_LINE = 64
-_BLOCK = 128
-"""Tokens that are copied between two looks ahead."""
 IGNORED = -100
 """The label that loss functions skip."""
 
@@ -76,28 +74,11 @@ def touch(near, end):  # type: ignore[no-untyped-def]
 
 
 @inline
-def copy_tokens(out, values, count, near, end, lines):  # type: ignore[no-untyped-def]
-    """Fill the first ``count`` of ``out``, and ask for what is needed next, ``lines`` cache lines a block.
-
-    The random read of the next row hides behind the writes of this one: spread over them
-    it costs a third less than asked for at once.
-
-    Returns:
-        The first address of those from ``near`` to ``end`` that was not asked for.
-    """
-    whole = count - count % _BLOCK
-    for first in range(0, whole, _BLOCK):
-        if near < end:
-            for line in range(lines):
-                prefetch(near + np.uint64(line * _CACHE_LINE))
-            near += np.uint64(lines * _CACHE_LINE)
-        target, source = out[first : first + _BLOCK], values[first : first + _BLOCK]
-        for i in range(_BLOCK):
-            target[i] = source[i]
-    target, source = out[whole:count], values[whole:count]
-    for i in range(count - whole):
+def copy_tokens(out, values, count):  # type: ignore[no-untyped-def]
+    """Fill the first ``count`` of ``out``."""
+    target, source = out[:count], values[:count]
+    for i in range(count):
         target[i] = source[i]
-    return near
 
 
 @kernel
@@ -114,32 +95,30 @@ def locate_documents(positions, document_offsets, documents):  # type: ignore[no
 
 
 @inline
-def copy_inputs(out, values, count, eos, near, end, lines):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with ``count`` values, and the end token behind them; see ``copy_tokens``."""
-    near = copy_tokens(out, values, count, near, end, lines)
+def copy_inputs(out, values, count, eos):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with ``count`` values, and the end token behind them."""
+    copy_tokens(out, values, count)
     for i in range(count, out.size):
         out[i] = eos
-    return near
 
 
 @inline
-def copy_next(out, values, ends_with_eos, eos, near, end, lines):  # type: ignore[no-untyped-def]
+def copy_next(out, values, ends_with_eos, eos):  # type: ignore[no-untyped-def]
     """Fill ``out[i]`` with the token after ``values[i]``; ``values`` reach one further where they can."""
     count = max(0, min(out.size, values.size - 1))
-    near = copy_tokens(out, values[1:], count, near, end, lines)
+    copy_tokens(out, values[1:], count)
     for i in range(count, out.size):
         out[i] = eos if ends_with_eos and i == values.size - 1 else IGNORED
-    return near
 
 
 @inline
-def fill_labels(out, values, ends_with_eos, eos, rule, near, end, lines):  # type: ignore[no-untyped-def]
-    """Fill the labels of one segment; see ``copy_tokens``."""
+def fill_labels(out, values, ends_with_eos, eos, rule):  # type: ignore[no-untyped-def]
+    """Fill the labels of one segment."""
     if rule == LABELS_NEXT:
-        return copy_next(out, values, ends_with_eos, eos, near, end, lines)
-    near = copy_inputs(out, values, min(out.size, values.size), eos, near, end, lines)
-    out[0] = IGNORED
-    return near
+        copy_next(out, values, ends_with_eos, eos)
+    else:
+        copy_inputs(out, values, min(out.size, values.size), eos)
+        out[0] = IGNORED
 
 
 @inline
@@ -190,6 +169,8 @@ def fill_origin(  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_rows(  # type: ignore[no-untyped-def]
+    first_row,
+    end_row,
     row_runs,
     run_position,
     run_size,
@@ -214,12 +195,14 @@ def fill_rows(  # type: ignore[no-untyped-def]
     start,
     length,
 ):
-    """Fill all arrays of one batch, which are views at the addresses that ``fill_batches`` takes."""
-    copies = min(input_ids.shape[0], 1) + min(labels.shape[0], 1)
-    lines = _BLOCK * like.itemsize // (_CACHE_LINE * max(copies, 1)) + 1
-    for row in range(row_runs.size - 1):
+    """Fill all arrays of one batch, of the rows from ``first_row`` on; they are those of ``fill_batches``.
+
+    What the next row needs is asked for all at once: it comes while this row is written.
+    """
+    for row in range(end_row - first_row):
+        numbered = first_row + row
         near, end = next_tokens(
-            row + 1,
+            numbered + 1,
             row_runs,
             run_position,
             run_size,
@@ -230,9 +213,10 @@ def fill_rows(  # type: ignore[no-untyped-def]
             addresses,
             like,
         )
+        touch(near, end)
         column = 0
         segment = 0
-        for run in range(row_runs[row], row_runs[row + 1]):
+        for run in range(row_runs[numbered], row_runs[numbered + 1]):
             d = run_document[run]
             place = run_position[run] - document_offsets[d]
             left = run_size[run]
@@ -247,12 +231,10 @@ def fill_rows(  # type: ignore[no-untyped-def]
                     cells = slice(column, column + size)
                     if input_ids.shape[0] > 0:
                         ids = input_ids[row, cells]
-                        near = copy_inputs(ids, values, min(size, kept), eos, near, end, lines)
+                        copy_inputs(ids, values, min(size, kept), eos)
                     if labels.shape[0] > 0:
                         has_eos = total > stored
-                        near = fill_labels(
-                            labels[row, cells], values, has_eos, eos, label_rule, near, end, lines
-                        )
+                        fill_labels(labels[row, cells], values, has_eos, eos, label_rule)
                     if segment_ids.shape[0] > 0:
                         segment_ids[row, cells] = segment
                     if position_ids.shape[0] > 0:
@@ -262,12 +244,19 @@ def fill_rows(  # type: ignore[no-untyped-def]
                 left -= size
                 d += 1
                 place = 0
-        touch(near, end)
         fill_padding(row, column, pad, input_ids, labels, attention_mask, segment_ids, position_ids)
         if hide and labels.shape[0] > 0:
-            labels[row, : seen[row]] = IGNORED
+            labels[row, : seen[numbered]] = IGNORED
         fill_origin(
-            row, row_runs[row], column, run_position, run_document, document_offsets, document, start, length
+            row,
+            row_runs[numbered],
+            column,
+            run_position,
+            run_document,
+            document_offsets,
+            document,
+            start,
+            length,
         )
 
 
@@ -343,11 +332,13 @@ def fill_batches(  # type: ignore[no-untyped-def]
         first, end, width = bounds[b], bounds[b + 1], widths[b]
         rows = end - first
         fill_rows(
-            row_runs[first : end + 1],
+            first,
+            end,
+            row_runs,
             run_position,
             run_size,
             run_document,
-            seen[first:end],
+            seen,
             hide,
             stored_offsets,
             document_offsets,
