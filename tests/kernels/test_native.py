@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.kernels.compile import Kernel, inline, kernel
+from headrace.kernels.compile import Kernel, brief_kernel, inline, kernel
 from headrace.kernels.native import files, link
 from headrace.kernels.native.fingerprint import fingerprint
 from headrace.kernels.native.signature import NUMBERS
@@ -157,6 +157,34 @@ def test_tuples_and_arrays_that_share_memory() -> None:
     assert tail[3] == 9
     del again
     np.testing.assert_array_equal(tail, [1, 2, 3, 9])
+
+
+@brief_kernel
+def doubled(values, matrix, scale):  # type: ignore[no-untyped-def]
+    out = np.empty(values.size + matrix.size, np.int64)
+    for i in range(values.size):
+        out[i] = values[i] * scale
+    for i in range(matrix.size):
+        out[values.size + i] = matrix.flat[i] * scale
+    return out
+
+
+@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, 100_000])
+def test_brief_calls_with_and_without_the_lock(size: int) -> None:
+    values, matrix = np.arange(size // 2), np.arange(size - size // 2).reshape(-1, 1)
+    found: list[Any] = []
+
+    def call() -> None:
+        found.extend(doubled(values, matrix, 2) for _ in range(20))
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = np.concatenate([values, matrix[:, 0]]) * 2
+    assert len(found) == 60
+    assert all((each == expected).all() for each in found)
 
 
 def test_nothing_is_none() -> None:

@@ -322,12 +322,12 @@ def test_the_length_of_a_run_is_bounded_by_bytes_and_seconds(size, seconds, leng
     assert run.steps == length
     for _ in range(8):
         run.measure([0], 0.0)
-    assert run.steps == max(1, min(16, (10 << 20) // max(size, 1)))
-    for threads, mebibytes in ((1, 8), (2, 6.5), (3, 5), (12, 3)):
+    assert run.steps == {0: 16, 1 << 20: 8, 6 << 20: 1, 1 << 30: 1}[size]
+    for threads, steps in ((1, 16), (2, 11), (3, 8), (12, 6)):
         crowded = RunLength(lambda result: 1 << 19, threads)
         for _ in range(8):
             crowded.measure([0], 0.0)
-        assert crowded.steps == 2 * mebibytes
+        assert crowded.steps == steps
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001])

@@ -42,11 +42,14 @@ class Kernel(Compilable):
             tuples of them, and raises nothing.
         inline: LLVM shall always inline it into the kernels that call it.
         counted: References to arrays are counted; without, it must not allocate any.
+        brief: It takes time in proportion to its arguments' elements, and keeps the GIL where they are few.
     """
 
-    def __init__(self, function: Any, *, inline: bool = False, counted: bool = True) -> None:
-        super().__init__(function, f"kernel, inline={inline}, counted={counted}")
-        self._inline, self._counted = inline, counted
+    def __init__(
+        self, function: Any, *, inline: bool = False, counted: bool = True, brief: bool = False
+    ) -> None:
+        super().__init__(function, f"kernel, inline={inline}, counted={counted}, brief={brief}")
+        self._inline, self._counted, self._brief = inline, counted, brief
         self._codes: dict[Signature, Callable[..., Any]] = {}
         self._last: Callable[..., Any] = _not_compiled
 
@@ -89,7 +92,7 @@ class Kernel(Compilable):
         if code is None:
             from headrace.kernels.native.translate import translate
 
-            code = translate(self.function, signature, counted=self._counted)
+            code = translate(self.function, signature, counted=self._counted, brief=self._brief)
             files.keep_code(name, self._fingerprint, code)
         return code
 
@@ -134,6 +137,15 @@ class Intrinsic(Compilable):
 def kernel(function: Function) -> Function:
     """Compile ``function`` on first use, and keep the machine code on disk."""
     return cast(Function, Kernel(function))
+
+
+def brief_kernel(function: Function) -> Function:
+    """Compile like ``kernel``; a call over up to 4,096 elements keeps the GIL.
+
+    To let go of it for some microseconds costs more: a thread that takes it meanwhile makes a whole
+    batch before it gives it back.
+    """
+    return cast(Function, Kernel(function, brief=True))
 
 
 def inline(function: Function) -> Function:

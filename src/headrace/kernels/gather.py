@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.kernels.compile import inline, kernel
+from headrace.kernels.compile import brief_kernel, inline, kernel
 from headrace.kernels.memory import copy_eight, load, prefetch, store
 
 SCALAR, BITS, VECTOR, PADDED, JAGGED = range(5)
@@ -91,7 +91,7 @@ def _at(address, row, stride):  # type: ignore[no-untyped-def]
     return address + np.uint64(row * stride)
 
 
-@kernel
+@brief_kernel
 def locate(
     indices: NDArray[np.int64],
     starts: NDArray[np.int64],
@@ -181,6 +181,17 @@ def _first_beyond(source, target, records, place):  # type: ignore[no-untyped-de
     return np.int64(0)
 
 
+@inline
+def _extent(operations, first):  # type: ignore[no-untyped-def]
+    """Return the least and the largest place of the fields that lie in the records of operation ``first``."""
+    low = high = operations[first, PLACE]
+    for k in range(first, operations.shape[0]):
+        if operations[k, KIND] == SCALAR and operations[k, RECORD] == operations[first, TABLE]:
+            low = min(low, operations[k, PLACE])
+            high = max(high, operations[k, PLACE])
+    return low, high
+
+
 @kernel
 def _scalars(operations, first, addresses, shard, row, out):  # type: ignore[no-untyped-def]
     """Copy the scalars that are fields of the same records as operation ``first``, the first of them.
@@ -189,6 +200,7 @@ def _scalars(operations, first, addresses, shard, row, out):  # type: ignore[no-
         The operation and the first row whose id does not fit; -1 where all do.
     """
     table, stride = operations[first, TABLE], operations[first, STRIDE]
+    low, high = _extent(operations, first)
     records = np.empty(_ROWS_AT_HAND, np.uint64)
     for start in range(0, row.size, _ROWS_AT_HAND):
         count = min(row.size - start, _ROWS_AT_HAND)
@@ -196,7 +208,9 @@ def _scalars(operations, first, addresses, shard, row, out):  # type: ignore[no-
             records[i] = _at(addresses[table, shard[start + i]], row[start + i], stride)
             ahead = start + i + _ROWS_AT_HAND
             if ahead < row.size:
-                prefetch(_at(addresses[table, shard[ahead]], row[ahead], stride))
+                record = _at(addresses[table, shard[ahead]], row[ahead], stride)
+                for place in range(low, high + 1, _LINE):
+                    prefetch(record + np.uint64(place))
         for k in range(first, operations.shape[0]):
             operation = operations[k]
             if operation[KIND] == SCALAR and operation[RECORD] == table:

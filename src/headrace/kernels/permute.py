@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.kernels.compile import inline, kernel
+from headrace.kernels.compile import brief_kernel, inline, kernel
 from headrace.kernels.rng import below, random_bits
 
 ROUNDS = 8
@@ -126,7 +126,7 @@ def _walk_on(x, size, left, right, keys, tweak, place):  # type: ignore[no-untyp
         beyond = still
 
 
-@kernel
+@brief_kernel
 def permute(
     positions: NDArray[np.int64], size: int, bits: int, keys: NDArray[np.uint64]
 ) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.kernels.compile import inline, kernel
+from headrace.kernels.compile import brief_kernel, inline, kernel
 from headrace.kernels.rng import below
 
 TAIL_PAD = 0
@@ -99,7 +99,7 @@ def last_at_most(ascending, value):  # type: ignore[no-untyped-def]
     return low
 
 
-@kernel
+@brief_kernel
 def locate_windows(  # type: ignore[no-untyped-def]
     indices,
     cumulative,

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 _LONGEST_RUN = 16
 _RUN_BYTES = 3 << 20
-_BYTES_UNDER_WAY = 20 << 20
+_BYTES_UNDER_WAY = 16 << 20
 _RUN_SECONDS = 0.002
 
 MakeRun: TypeAlias = Callable[[int, int], Sequence[Any]]
@@ -27,8 +27,8 @@ class RunLength:
     """How many steps to make in one go.
 
     One at first, so that the first result comes soon, then twice as many each time, up to 16, to
-    2 ms of work, or to so many bytes that what is under way fits in a cache: 20 MiB divided by one
-    more than there are makers, but 3 MiB at least.
+    2 ms of work, or to about so many bytes that what is under way fits in a cache: 16 MiB divided by
+    one more than there are makers, but 3 MiB at least.
 
     Args:
         size_of: Gives the bytes of a result.
@@ -45,7 +45,7 @@ class RunLength:
     def measure(self, results: Sequence[Any], seconds: float) -> None:
         """Set the next length by a run that was made: by the bytes of its last result, and its seconds."""
         size, each = self._size_of(results[-1]), seconds / len(results)
-        fitting = min(self._bytes // max(size, 1), int(_RUN_SECONDS / max(each, 1e-9)))
+        fitting = min(round(self._bytes / max(size, 1)), int(_RUN_SECONDS / max(each, 1e-9)))
         self.steps = max(1, min(self._longest, 2 * self.steps, fitting))
 
 

@@ -27,6 +27,7 @@ _OBJECT = ir.LiteralStructType([_WORD, _POINTER])
 _ARRAY = ir.LiteralStructType([_WORD, _POINTER, _POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER, _INT])
 """References, type, data, ndim, shape, strides, base, dtype, flags."""
 _TYPE, _DATA, _NDIM, _SHAPE, _STRIDES, _DTYPE, _FLAGS = 1, 2, 3, 4, 5, 7, 8
+MOST_ELEMENTS_OF_BRIEF = 4096
 _C, _F, _ALIGNED, _WRITABLE = 0x1, 0x2, 0x100, 0x400
 
 
@@ -38,10 +39,12 @@ class EntryWriter:
         context: Numba's target context.
         descriptor: Numba's descriptor of the compiled kernel.
         result: Numba's type of what the kernel returns.
+        brief: A call whose arrays have few elements keeps the GIL.
     """
 
-    def __init__(self, module: Any, context: Any, descriptor: Any, result: Any) -> None:
+    def __init__(self, module: Any, context: Any, descriptor: Any, result: Any, brief: bool) -> None:
         self.module, self.context, self.descriptor, self.result = module, context, descriptor, result
+        self.brief = brief
         function_type = ir.FunctionType(_POINTER, [_POINTER, _POINTER.as_pointer(), _WORD])
         self.function = ir.Function(module, function_type, ENTRY)
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
@@ -133,9 +136,13 @@ class EntryWriter:
         """Call the kernel without the GIL; return a new reference to its result."""
         builder, call = self.builder, self.context.call_conv
         callee = self.context.declare_function(self.module, self.descriptor)
-        state = self._python("PyEval_SaveThread", _POINTER, [])
+        lets_go = self._is_long(values) if self.brief else ir.IntType(1)(1)
+        state = cgutils.alloca_once(builder, _POINTER)
+        with builder.if_then(lets_go):
+            builder.store(self._python("PyEval_SaveThread", _POINTER, []), state)
         status, result = call.call_function(builder, callee, self.result, self.descriptor.argtypes, values)
-        self._python("PyEval_RestoreThread", ir.VoidType(), [state])
+        with builder.if_then(lets_go):
+            self._python("PyEval_RestoreThread", ir.VoidType(), [builder.load(state)])
         with builder.if_then(status.is_error, likely=False):
             text = self.context.insert_const_string(
                 self.module, f"{self.descriptor.qualname}: an array that it needs could not be allocated"
@@ -144,6 +151,15 @@ class EntryWriter:
             self._python("PyErr_SetString", ir.VoidType(), [error, text])
             builder.ret(_POINTER(None))
         return self._result(self.result, result)
+
+    def _is_long(self, values: list[Any]) -> Any:
+        """Build whether the arrays among the arguments have many elements in all."""
+        builder, total = self.builder, _WORD(0)
+        for value, kind in zip(values, self.descriptor.argtypes, strict=True):
+            if isinstance(kind, types.Array):
+                items = make_array(kind)(self.context, builder, value).nitems
+                total = builder.add(total, items)
+        return builder.icmp_signed(">", total, _WORD(MOST_ELEMENTS_OF_BRIEF))
 
     # The result
 

@@ -47,13 +47,14 @@ def type_of_intrinsic(made: Any) -> Any:
 
 
 @global_compiler_lock  # type: ignore[untyped-decorator]
-def translate(function: FunctionType, signature: Signature, *, counted: bool) -> bytes:
+def translate(function: FunctionType, signature: Signature, *, counted: bool, brief: bool) -> bytes:
     """Compile a kernel for arguments of the given types.
 
     Args:
         function: The kernel.
         signature: Types of its arguments.
         counted: Count references to arrays.
+        brief: A call over few elements keeps the GIL.
 
     Returns:
         Object code of this machine that defines ``ENTRY``.
@@ -73,9 +74,8 @@ def translate(function: FunctionType, signature: Signature, *, counted: bool) ->
     )
     library = compiled.library
     module = library.create_ir_module(ENTRY)
-    EntryWriter(module, compiled.target_context, compiled.fndesc, compiled.signature.return_type).write(
-        signature
-    )
+    result = compiled.signature.return_type
+    EntryWriter(module, compiled.target_context, compiled.fndesc, result, brief).write(signature)
     library.add_ir_module(module)
     for symbol, address in symbols().items():
         binding.add_symbol(symbol, address)
