@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 
+from headrace import disk
 from headrace.text import Tokens, Windows
 from peers import token_loaders
 
@@ -181,7 +182,8 @@ def against_loaders(values: np.ndarray, arguments: Arguments) -> None:
     """Compare the loader with the token loaders of others, which read files of their own; the base is 1."""
     name = f"headrace, {arguments.threads} threads and the consumer's"
     with tempfile.TemporaryDirectory() as folder:
-        values.tofile(Path(folder) / "train.bin")
+        with disk.writing(Path(folder) / "train.bin") as file:
+            file.write(values.data)
         ways = {
             name: lambda: headrace_loader(
                 np.memmap(Path(folder) / "train.bin", np.uint16, mode="r"), arguments

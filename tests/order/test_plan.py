@@ -41,6 +41,10 @@ def test_positions_come_once_and_in_order(size: int, batch: int, world_size: int
     end = size if last != "drop" else size - (size - begin) % (batch * world_size)
     np.testing.assert_array_equal(np.concatenate([np.empty(0, np.int64), *seen]), np.arange(begin, end))
     assert ranks[0].left_out == size - end
+    for plan in ranks if seen else ():
+        first = data.draw(st.integers(0, len(plan) - 1))
+        count = data.draw(st.integers(1, len(plan) - first))
+        assert plan.parts(first, count) == [plan.part(step) for step in range(first, first + count)]
 
 
 @given(count=st.integers(0, 1000), world_size=st.integers(1, 70))

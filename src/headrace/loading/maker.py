@@ -73,7 +73,7 @@ class BatchMaker:
             LoaderError: Anything went wrong in a single step; the message has the positions.
             Exception: Something went wrong in one of several steps: make them one by one to know where.
         """
-        parts = [self.plan.part(step) for step in range(first, first + count)]
+        parts = self.plan.parts(first, count)
         try:
             return self._make(parts)
         except Exception as error:

@@ -10,10 +10,10 @@ one that is kept holds nothing else in memory.
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -74,7 +74,7 @@ class _Blocks:
         given, free = self._given, self._free
         kept = 0
         while given and kept < _LOOKS * wanted:
-            if _users(given) == _UNUSED:
+            if getrefcount(given[0][0]) == _UNUSED:
                 free.append(given.popleft())
             elif len(free) >= wanted:
                 return
@@ -84,13 +84,12 @@ class _Blocks:
 
 
 def _users(blocks: deque[Block]) -> int:
-    """Return how many refer to the memory of the first block, this function's own references included."""
-    memory, _, _ = blocks[0]
-    return sys.getrefcount(memory)
+    """Return how many refer to the memory of the first block, the call's own reference included."""
+    return getrefcount(blocks[0][0])
 
 
 _UNUSED = _users(deque([_new_block(1)]))
-"""The references to memory that nobody uses, as this interpreter counts them."""
+"""The references to memory that nobody uses."""
 
 
 def _room(size: int) -> int:

@@ -17,6 +17,7 @@ from headrace.loading.space import Batch, SampleSpace
 from headrace.order.integers import integer
 
 Sample = dict[str, torch.Tensor]
+_from_numpy = torch.from_numpy
 
 
 class TorchConverter(Converter):
@@ -43,7 +44,10 @@ class TorchConverter(Converter):
 
     def convert(self, batch: Batch) -> dict[str, Any]:
         """Return tensors over the same memory; what is no array stays as it is."""
-        return {name: _tensor(name, value) for name, value in batch.items()}
+        try:
+            return {name: _from_numpy(value) for name, value in batch.items()}
+        except (TypeError, ValueError):
+            return {name: _tensor(name, value) for name, value in batch.items()}
 
     def stage(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Copy tensors to page-locked memory, where that is wanted."""

@@ -131,6 +131,17 @@ class Plan:
         last = min(first + rows, stop)
         return Part(start, stop, first, last, rows - (last - first))
 
+    def parts(self, first: int, count: int) -> list[Part]:
+        """Return this rank's parts of ``count`` steps from ``first`` on."""
+        if self.cuts is not None or self.world_size > 1 or self.last == "pad":
+            return [self.part(step) for step in range(first, first + count)]
+        size, begin = self.global_batch, self.begin + first * self.global_batch
+        starts = range(begin, begin + (count - 1) * size, size)  # the last part may be shorter
+        return [
+            *(Part(start, start + size, start, start + size, 0) for start in starts),
+            self.part(first + count - 1),
+        ]
+
     def _padded_rows(self, count: int) -> int:
         """Return the rows that each rank gets with ``last="pad"``."""
         samples = count if self.cuts is not None else self.global_batch
