@@ -10,6 +10,8 @@ from headrace.kernels.permute import permute_run, walk, walk_back, width
 from headrace.kernels.rng import random_bits
 
 _UNTWEAKED = np.uint64(0)
+_SAME_TIME = 8
+"""Numbers that are permuted one after the other in as long as one is alone."""
 
 
 @inline
@@ -64,7 +66,12 @@ def _window_part(  # type: ignore[no-untyped-def]
     permute_run(first, inside, width(inside), keys, tweak, out)
     blocks_bits = width(blocks)
     lowest, _ = _place_in_stream(span_start, block, short, short_place)
-    ids[:] = -1
+    highest, _ = _place_in_stream(span_start + inside - 1, block, short, short_place)
+    count = highest - lowest + 1
+    if out.size < count // _SAME_TIME:
+        ids[:count] = -1
+    else:
+        permute_run(lowest, blocks, blocks_bits, keys, _UNTWEAKED, ids[:count])
     for i in range(out.size):
         rank, offset = _place_in_stream(span_start + out[i], block, short, short_place)
         if ids[rank - lowest] < 0:
