@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import LoaderError
-from headrace.kernels.gather import locate
+from headrace.kernels.gather import PLACE, RECORD, locate
 from headrace.loading import Bitmap, Fixed, Label, Ragged, Rows, Scalar
+from headrace.loading.tables import build_table
 
 ID_DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
@@ -211,6 +212,21 @@ def test_scalars_that_lie_apart_by_chance_as_fields_do_are_read_as_well() -> Non
         "c": [6, 37],
         "d": [2, 24],
     }
+
+
+def test_fields_lie_less_than_a_stride_apart() -> None:
+    block = np.zeros(10_000, np.uint32)
+    fields = np.zeros(100, np.dtype([("a", np.uint32), ("b", np.uint32)]))
+    columns = [
+        Scalar("first", [block[:100]]),
+        Scalar("next", [block[100:200]]),
+        Scalar("far", [block[-100:]]),
+        Scalar("b", [fields["b"]]),
+        Scalar("a", [fields["a"]]),
+    ]
+    operations = build_table(columns, (100,), np.dtype(np.int64), masks=False, flat=False).operations
+    assert operations[:, RECORD].tolist() == [0, 1, 2, 3, 3]
+    assert operations[:, PLACE].tolist() == [0, 0, 0, 0, -4]
 
 
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])

@@ -289,13 +289,15 @@ class _Builder:
     def _record_of(self, table: int) -> tuple[int, int]:
         """Return the row of addresses of the first scalar in the same records, and the bytes from there.
 
-        Arrays of which one begins as many bytes behind the other's in every shard, and goes on in the same
-        strides, are fields of the same records. An empty array has no address, and is never read.
+        Arrays of which one begins as many bytes behind the other's in every shard, less than a stride, and
+        goes on in the same strides, are fields of the same records. An empty array has no address, and is
+        never read.
         """
+        stride = self.strides[table]
         scalars = (row for row in self.operations if row[kernels.KIND] == kernels.SCALAR)
         for first in (row[kernels.TABLE] for row in scalars if row[kernels.TABLE] == row[kernels.RECORD]):
             place = _constant_distance(self.addresses[first], self.addresses[table])
-            if place is not None and self.strides[first] == self.strides[table]:
+            if place is not None and self.strides[first] == stride and abs(place) < stride:
                 return first, place
         return table, 0
 
