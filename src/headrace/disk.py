@@ -27,6 +27,8 @@ from headrace.errors import BuildError, HeadraceError
 TEMPORARY_SUFFIX = ".tmp"
 BLOCK_BYTES = 2 << 20
 """What is written at once: a huge page, as which Linux then keeps and maps that piece of the file."""
+_MOST_BLOCKS = 64
+"""Blocks that are written at once, of which the first is still in memory when the last was touched."""
 _CHECKSUM_BLOCK = 1 << 20
 _MEND = "Mend what the system says"
 _ADVICE = {
@@ -74,11 +76,12 @@ class BlockWriter(io.BufferedWriter):
 
     def write(self, content: Any) -> int:
         """Write contiguous bytes; return how many."""
-        rest = memoryview(content).cast("B")
+        rest = memoryview(content)
         size = rest.nbytes
+        rest = rest.cast("B") if size else rest  # an empty one of several dimensions cannot be cast
         while rest.nbytes:
-            whole = 0 if self._room < BLOCK_BYTES else rest.nbytes // BLOCK_BYTES * BLOCK_BYTES
-            part = rest[: whole or self._room]
+            blocks = 0 if self._room < BLOCK_BYTES else min(rest.nbytes // BLOCK_BYTES, _MOST_BLOCKS)
+            part = rest[: blocks * BLOCK_BYTES or self._room]
             _touch(part)
             super().write(part)
             rest = rest[part.nbytes :]
@@ -89,6 +92,7 @@ class BlockWriter(io.BufferedWriter):
 def _touch(content: memoryview) -> None:
     """Read a byte of each page: where one of a map is not there yet, the system writes in small pieces."""
     bytes(content[:: mmap.PAGESIZE])
+    bytes(content[-1:])  # of the last page, where the first begins somewhere in its own
 
 
 @contextlib.contextmanager

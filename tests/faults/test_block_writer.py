@@ -8,6 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -49,3 +50,23 @@ def test_a_large_piece_is_one_write(tmp_path: Path) -> None:
         file.write(b"header")
         file.write(bytes(5 * disk.BLOCK_BYTES))
     assert raw.sizes == [disk.BLOCK_BYTES, 4 * disk.BLOCK_BYTES, 6]
+
+
+def test_a_piece_of_very_many_blocks_is_several_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "BLOCK_BYTES", 16)
+    content = bytes(range(250)) * 5
+    raw = Recorder(tmp_path / "file")
+    with disk.BlockWriter(raw) as file:
+        assert file.write(content) == 1250
+    assert (tmp_path / "file").read_bytes() == content
+    assert raw.sizes == [1024, 224, 2]
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (2, 0), (2, 3), (1, 2, 3)])
+def test_arrays_of_any_shape_are_written(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape, dtype=np.int64), dtype=np.int32).reshape(shape)
+    with disk.writing(tmp_path / "file") as file:
+        assert file.write(array.data) == array.nbytes
+    assert (tmp_path / "file").read_bytes() == array.tobytes()

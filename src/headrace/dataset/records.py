@@ -54,7 +54,7 @@ def write_records(path: Path, columns: Sequence[Column], rows: int) -> bool:
         piece_rows = max(1, _PIECE_BYTES // dtype.itemsize)
         with disk.writing(path) as file:
             for first in range(0, rows + 1, piece_rows):
-                file.write(pack(columns, dtype, first, min(first + piece_rows, rows + 1)).view(np.uint8).data)
+                file.write(pack(columns, dtype, first, min(first + piece_rows, rows + 1)).data)
     return True
 
 
