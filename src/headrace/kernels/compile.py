@@ -1,7 +1,10 @@
-"""How every kernel is compiled: without the GIL, machine code kept on disk.
+"""How every kernel is compiled: run without the GIL where that is worth it, machine code kept on disk.
 
     @kernel
     def total(values, scale): ...        compiled when it is first called, or loaded
+
+    @brief_kernel
+    def permute(positions, key): ...     the same, but keeps the GIL for few elements
 
     @inline
     def helper(x): ...                   compiled into the kernels that call it

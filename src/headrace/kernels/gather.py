@@ -209,8 +209,9 @@ def _scalars(operations, first, addresses, shard, row, out):  # type: ignore[no-
             ahead = start + i + _ROWS_AT_HAND
             if ahead < row.size:
                 record = _at(addresses[table, shard[ahead]], row[ahead], stride)
-                for line in range(low, high + 1, _LINE):
+                for line in range(low, high, _LINE):
                     prefetch(record + np.uint64(line))
+                prefetch(record + np.uint64(high))  # which a record may reach from late in a line
         for k in range(first, operations.shape[0]):
             operation = operations[k]
             if operation[KIND] == SCALAR and operation[RECORD] == table:

@@ -24,7 +24,7 @@ def list_segments(  # type: ignore[no-untyped-def]
     """Fill the segments of the rows of a batch; return their number.
 
     Args:
-        row_runs: int64 [B+1], as in ``fill_rows``; so are the next four.
+        row_runs: int64 [B+1], as in ``fill_batches``; so are the next four.
         run_position: int64 [R].
         run_size: int64 [R].
         run_document: int64 [R].

@@ -132,7 +132,7 @@ class Plan:
         return Part(start, stop, first, last, rows - (last - first))
 
     def parts(self, first: int, count: int) -> list[Part]:
-        """Return this rank's parts of ``count`` steps from ``first`` on."""
+        """Return this rank's parts of ``count`` steps, 1 or more, from ``first`` on."""
         if self.cuts is not None or self.world_size > 1 or self.last == "pad":
             return [self.part(step) for step in range(first, first + count)]
         size, begin = self.global_batch, self.begin + first * self.global_batch

@@ -3,9 +3,10 @@
     PyObject *headrace_entry(PyObject *self, PyObject **arguments, Py_ssize_t count)
 
 It looks whether every argument is of the type that the kernel was compiled for and returns
-``NotImplemented`` where one is not; lets go of the GIL; calls the kernel; takes the GIL; and makes
-Python objects of the result. Arrays are read where NumPy keeps what describes them (``PyArrayObject``
-of ``numpy/ndarraytypes.h``), numbers of NumPy behind the two words of every Python object.
+``NotImplemented`` where one is not; lets go of the GIL, but for a brief call; calls the kernel; takes
+the GIL; and makes Python objects of the result. Arrays are read where NumPy keeps what describes them
+(``PyArrayObject`` of ``numpy/ndarraytypes.h``), numbers of NumPy behind the two words of every Python
+object.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _ARRAY = ir.LiteralStructType([_WORD, _POINTER, _POINTER, _INT, _POINTER, _POINT
 """References, type, data, ndim, shape, strides, base, dtype, flags."""
 _TYPE, _DATA, _NDIM, _SHAPE, _STRIDES, _DTYPE, _FLAGS = 1, 2, 3, 4, 5, 7, 8
 MOST_ELEMENTS_OF_BRIEF = 4096
+"""In the arrays that a brief kernel is given: with more it lets go of the GIL."""
 _C, _F, _ALIGNED, _WRITABLE = 0x1, 0x2, 0x100, 0x400
 
 
@@ -133,7 +135,7 @@ class EntryWriter:
     # The call
 
     def _call(self, values: list[Any]) -> Any:
-        """Call the kernel without the GIL; return a new reference to its result."""
+        """Call the kernel, without the GIL unless it is brief; return a new reference to its result."""
         builder, call = self.builder, self.context.call_conv
         callee = self.context.declare_function(self.module, self.descriptor)
         lets_go = self._is_long(values) if self.brief else ir.IntType(1)(1)
