@@ -192,6 +192,14 @@ def _extent(operations, first):  # type: ignore[no-untyped-def]
     return low, high
 
 
+@inline
+def _ask(record, low, high):  # type: ignore[no-untyped-def]
+    """Prefetch the lines of a record's fields, of which the first is at ``low`` and the last at ``high``."""
+    for line in range(low, high, _LINE):
+        prefetch(record + np.uint64(line))
+    prefetch(record + np.uint64(high))  # on another line where the record begins late in its own
+
+
 @kernel
 def _scalars(operations, first, addresses, shard, row, out):  # type: ignore[no-untyped-def]
     """Copy the scalars that are fields of the same records as operation ``first``, the first of them.
@@ -206,12 +214,11 @@ def _scalars(operations, first, addresses, shard, row, out):  # type: ignore[no-
         count = min(row.size - start, _ROWS_AT_HAND)
         for i in range(count):
             records[i] = _at(addresses[table, shard[start + i]], row[start + i], stride)
+            if start == 0:
+                _ask(records[i], low, high)
             ahead = start + i + _ROWS_AT_HAND
             if ahead < row.size:
-                record = _at(addresses[table, shard[ahead]], row[ahead], stride)
-                for line in range(low, high, _LINE):
-                    prefetch(record + np.uint64(line))
-                prefetch(record + np.uint64(high))  # which a record may reach from late in a line
+                _ask(_at(addresses[table, shard[ahead]], row[ahead], stride), low, high)
         for k in range(first, operations.shape[0]):
             operation = operations[k]
             if operation[KIND] == SCALAR and operation[RECORD] == table:

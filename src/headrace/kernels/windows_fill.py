@@ -195,8 +195,9 @@ def fill_rows(  # type: ignore[no-untyped-def]
     start,
     length,
 ):
-    """Fill all arrays of one batch, of the rows from ``first_row`` on; they are those of ``fill_batches``.
+    """Fill all arrays of one batch, whose rows are ``first_row`` to ``end_row - 1`` of the whole run.
 
+    The other arguments are those of ``fill_batches``; arrays that are not wanted have no rows.
     What the next row needs is asked for all at once: it comes while this row is written.
     """
     for row in range(end_row - first_row):
