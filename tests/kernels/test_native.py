@@ -187,6 +187,34 @@ def test_brief_calls_with_and_without_the_lock(size: int) -> None:
     assert all((each == expected).all() for each in found)
 
 
+@brief_kernel
+def filled(values, size):  # type: ignore[no-untyped-def]
+    out = np.empty(size, np.int64)
+    for i in range(min(size, values.size)):
+        out[i] = values[i]
+    return out
+
+
+@pytest.mark.parametrize("size", [10, 5000])
+def test_a_brief_call_without_memory_leaves_the_lock_as_it_was(size: int) -> None:
+    values = np.arange(size)
+    found: list[Any] = []
+
+    def call() -> None:
+        for _ in range(20):
+            with pytest.raises(MemoryError, match="filled"):
+                filled(values, 1 << 58)
+            found.append(filled(values, size))
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 60
+    assert all((each == values).all() for each in found)
+
+
 def test_nothing_is_none() -> None:
     values = np.zeros(3)
     assert nothing(values) is None

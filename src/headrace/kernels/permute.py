@@ -144,7 +144,7 @@ def permute(
     left = np.uint64(bits // 2)
     right = np.uint64(bits - bits // 2)
     zero = np.uint64(0)
-    out = positions.copy()  # where two arrays lie alike in their pages, a load waits for the stores before it
+    out = positions.copy()  # and then in place: a load waits for a store to another array at a like address
     place = np.empty(_CHUNK, np.int64)
     for start in range(0, positions.size, _CHUNK):
         chunk = out[start : start + _CHUNK]
