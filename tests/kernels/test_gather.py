@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import LoaderError
-from headrace.kernels.gather import PLACE, RECORD, locate
+from headrace.kernels.compile import kernel
+from headrace.kernels.gather import OPERATION_FIELDS, PLACE, RECORD, lines_of, locate
 from headrace.loading import Bitmap, Fixed, Label, Ragged, Rows, Scalar
 from headrace.loading.tables import build_table
 
@@ -227,6 +228,20 @@ def test_fields_lie_less_than_a_stride_apart() -> None:
     operations = build_table(columns, (100,), np.dtype(np.int64), masks=False, flat=False).operations
     assert operations[:, RECORD].tolist() == [0, 1, 2, 3, 3]
     assert operations[:, PLACE].tolist() == [0, 0, 0, 0, -4]
+
+
+@kernel
+def lines_asked_for(operations):  # type: ignore[no-untyped-def]
+    return lines_of(operations, 0).copy()
+
+
+@given(places=st.lists(st.integers(-300, 300), min_size=1, max_size=12), start=st.integers(0, 63))
+@settings(deadline=None)
+def test_the_lines_of_all_fields_are_asked_for_and_no_others(places: list[int], start: int) -> None:
+    operations = np.zeros((len(places), OPERATION_FIELDS), np.int64)
+    operations[:, PLACE] = places
+    found = lines_asked_for(operations).tolist()
+    assert {(start + place) // 64 for place in found} == {(start + place) // 64 for place in places}
 
 
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])

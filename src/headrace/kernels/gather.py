@@ -182,22 +182,31 @@ def _first_beyond(source, target, records, place):  # type: ignore[no-untyped-de
 
 
 @inline
-def _extent(operations, first):  # type: ignore[no-untyped-def]
-    """Return the least and the largest place of the fields that lie in the records of operation ``first``."""
-    low = high = operations[first, PLACE]
+def lines_of(operations, first):  # type: ignore[no-untyped-def]
+    """Return places in the records of operation ``first`` on whose lines all their fields begin: int64 [N].
+
+    Wherever in a line a record begins: of fields within 64 bytes, the first and the last are enough.
+    """
+    places = np.empty(operations.shape[0], np.int64)
+    count = 0
     for k in range(first, operations.shape[0]):
         if operations[k, KIND] == SCALAR and operations[k, RECORD] == operations[first, TABLE]:
-            low = min(low, operations[k, PLACE])
-            high = max(high, operations[k, PLACE])
-    return low, high
+            places[count] = operations[k, PLACE]
+            count += 1
+    fields = np.sort(places[:count])
+    kept = 1
+    for i in range(1, count):
+        if i == count - 1 or fields[i + 1] - fields[kept - 1] >= _LINE:
+            fields[kept] = fields[i]
+            kept += 1
+    return fields[:kept]
 
 
 @inline
-def _ask(record, low, high):  # type: ignore[no-untyped-def]
-    """Prefetch the lines of a record's fields, of which the first is at ``low`` and the last at ``high``."""
-    for line in range(low, high, _LINE):
-        prefetch(record + np.uint64(line))
-    prefetch(record + np.uint64(high))  # on another line where the record begins late in its own
+def _ask(record, lines):  # type: ignore[no-untyped-def]
+    """Prefetch some lines of a record."""
+    for i in range(lines.size):
+        prefetch(record + np.uint64(lines[i]))
 
 
 @kernel
@@ -208,17 +217,17 @@ def _scalars(operations, first, addresses, shard, row, out):  # type: ignore[no-
         The operation and the first row whose id does not fit; -1 where all do.
     """
     table, stride = operations[first, TABLE], operations[first, STRIDE]
-    low, high = _extent(operations, first)
+    lines = lines_of(operations, first)
     records = np.empty(_ROWS_AT_HAND, np.uint64)
     for start in range(0, row.size, _ROWS_AT_HAND):
         count = min(row.size - start, _ROWS_AT_HAND)
         for i in range(count):
             records[i] = _at(addresses[table, shard[start + i]], row[start + i], stride)
             if start == 0:
-                _ask(records[i], low, high)
+                _ask(records[i], lines)
             ahead = start + i + _ROWS_AT_HAND
             if ahead < row.size:
-                _ask(_at(addresses[table, shard[ahead]], row[ahead], stride), low, high)
+                _ask(_at(addresses[table, shard[ahead]], row[ahead], stride), lines)
         for k in range(first, operations.shape[0]):
             operation = operations[k]
             if operation[KIND] == SCALAR and operation[RECORD] == table:
