@@ -315,6 +315,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
         files._folders.cache_clear()
 
 
+@pytest.mark.usefixtures("left_to_numba")
 def test_code_that_cannot_be_linked_is_left_to_numba(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(code: bytes, name: str) -> Any:
         raise RuntimeError("a symbol is missing")
@@ -323,6 +324,7 @@ def test_code_that_cannot_be_linked_is_left_to_numba(folder: Path, monkeypatch: 
     assert new(total)(np.arange(4), 2) == 36
 
 
+@pytest.mark.usefixtures("left_to_numba")
 def test_an_interpreter_with_other_objects_is_left_to_numba(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

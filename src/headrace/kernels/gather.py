@@ -187,13 +187,16 @@ def lines_of(operations, first):  # type: ignore[no-untyped-def]
 
     Wherever in a line a record begins: of fields within 64 bytes, the first and the last are enough.
     """
-    places = np.empty(operations.shape[0], np.int64)
+    fields = np.empty(operations.shape[0], np.int64)
     count = 0
     for k in range(first, operations.shape[0]):
         if operations[k, KIND] == SCALAR and operations[k, RECORD] == operations[first, TABLE]:
-            places[count] = operations[k, PLACE]
+            i = count  # sorted as they come: code with NumPy's sort in it cannot be kept on disk
+            while i > 0 and fields[i - 1] > operations[k, PLACE]:
+                fields[i] = fields[i - 1]
+                i -= 1
+            fields[i] = operations[k, PLACE]
             count += 1
-    fields = np.sort(places[:count])
     kept = 1
     for i in range(1, count):
         if i == count - 1 or fields[i + 1] - fields[kept - 1] >= _LINE:
