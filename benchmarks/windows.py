@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -166,12 +166,15 @@ def tokens_a_second(batches: Batches, count: int) -> float:
     return found * ROWS * WINDOW / (time.perf_counter() - begin)
 
 
-def compare(ways: dict[str, Callable[[], Batches]], arguments: Arguments, base: str) -> None:
-    """Run all ways in turn, several times; print medians and ratios to ``base``."""
+def compare(
+    ways: dict[str, Callable[[], Batches]], arguments: Arguments, base: str, fewer: Sequence[str] = ()
+) -> None:
+    """Run all ways in turn, several times, some over ``--peers`` batches; print medians, and ratios to one."""
     found: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(arguments.repeats):
         for name, make in ways.items():
-            found[name].append(tokens_a_second(make(), arguments.batches))
+            count = arguments.peers if name in fewer else arguments.batches
+            found[name].append(tokens_a_second(make(), count))
     medians = {name: statistics.median(rates) for name, rates in found.items()}
     for name, rate in medians.items():
         print(f"{name:<52} {rate / 1e6:>8,.0f} M tokens/s   {rate / medians[base]:>6.2f} ×")
@@ -179,7 +182,7 @@ def compare(ways: dict[str, Callable[[], Batches]], arguments: Arguments, base: 
 
 
 def against_loaders(values: np.ndarray, arguments: Arguments) -> None:
-    """Compare the loader with the token loaders of others, which read files of their own; the base is 1."""
+    """Compare the loader with the slower ones of others, some of which read files of their own."""
     name = f"headrace, {arguments.threads} threads and the consumer's"
     with tempfile.TemporaryDirectory() as folder:
         with disk.writing(Path(folder) / "train.bin") as file:
@@ -193,7 +196,7 @@ def against_loaders(values: np.ndarray, arguments: Arguments) -> None:
             "torch Dataset, DataLoader, 0 workers": lambda: torch_dataset(values),
             **token_loaders.ways(values, Path(folder), (0, 1, 2)),
         }
-        compare(ways, argparse.Namespace(**{**vars(arguments), "batches": arguments.peers}), base=name)
+        compare(ways, arguments, base=name, fewer=[other for other in ways if other != name])
 
 
 def epoch_start() -> None:
