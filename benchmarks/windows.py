@@ -169,7 +169,7 @@ def tokens_a_second(batches: Batches, count: int) -> float:
 def compare(
     ways: dict[str, Callable[[], Batches]], arguments: Arguments, base: str, fewer: Sequence[str] = ()
 ) -> None:
-    """Run all ways in turn, several times, some over ``--peers`` batches; print medians, and ratios to one."""
+    """Run all ways in turn, several times, some over ``--peers`` batches; print medians and their ratios."""
     found: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(arguments.repeats):
         for name, make in ways.items():
