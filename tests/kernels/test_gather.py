@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from headrace.errors import LoaderError
 from headrace.kernels.compile import kernel
-from headrace.kernels.gather import OPERATION_FIELDS, PLACE, RECORD, lines_of, locate
+from headrace.kernels.gather import locate
+from headrace.kernels.gather_scalars import lines_of
+from headrace.kernels.operations import OPERATION_FIELDS, PLACE, RECORD
 from headrace.loading import Bitmap, Fixed, Label, Ragged, Rows, Scalar
 from headrace.loading.tables import build_table
 

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from headrace.errors import LoaderError
-from headrace.kernels import gather as kernels
+from headrace.kernels import operations as kernels
+from headrace.kernels.gather import gather, locate
+from headrace.kernels.gather_lists import spans
 from headrace.loading.columns import Column
 from headrace.loading.dtypes import dtype_name
 from headrace.loading.pool import Fresh
@@ -220,7 +222,7 @@ class Rows:
         rows = self._rows(indices)
         shard = np.empty(rows.size, np.int32)
         place = np.empty(rows.size, np.int64)
-        wrong = kernels.locate(rows, self._starts, shard, place)
+        wrong = locate(rows, self._starts, shard, place)
         if wrong >= 0:
             raise LoaderError(
                 f"sample {rows[wrong]} is not in [0, {self._starts[-1]}), the rows of these shards."
@@ -228,7 +230,7 @@ class Rows:
         operations = self._operations(bounds, shard, place)
         batches, out = self._allocate(rows, bounds, operations, memory)
         addresses, limits = self._table.addresses, self._table.limits
-        problem, operation, row = kernels.gather(operations, addresses, limits, bounds, shard, place, out)
+        problem, operation, row = gather(operations, addresses, limits, bounds, shard, place, out)
         if problem != kernels.GOOD:
             raise self._error(problem, operation, int(rows[row]))
         return batches
@@ -304,7 +306,7 @@ class Rows:
         operation = self._table.operations[column.operation]
         row = int(operation[kernels.TABLE])
         lengths = np.empty(place.size, np.int32)
-        total, longest, _ = kernels.spans(
+        total, longest, _ = spans(
             self._table.addresses[row],
             int(operation[kernels.STRIDE]),
             bool(operation[kernels.WIDE]),

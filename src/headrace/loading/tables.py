@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
 from headrace.errors import LoaderError
-from headrace.kernels import gather as kernels
+from headrace.kernels import operations as kernels
 from headrace.loading import columns as declared
 from headrace.loading.columns import Arrays, Bitmap, Column, Validity
 
