@@ -44,7 +44,7 @@ BENCHMARKS = [
     Benchmark(
         "tokenize_text",
         "--books {data}/gutenberg --tokenizers {data}/tokenizers",
-        "--books {data}/gutenberg --tokenizers {data}/tokenizers --repeats 1",
+        "--books {data}/gutenberg --tokenizers {data}/tokenizers --copies 1 --repeats 1",
         ("gutenberg", "tokenizers"),
     ),
     Benchmark(

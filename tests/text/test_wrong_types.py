@@ -64,11 +64,17 @@ def test_a_mapping_without_ids_or_with_other_columns_is_refused(tmp_path: Path) 
 
     for given, message in (
         ([{"ids": [1]}], r"a mapping without 'input_ids', with \['ids'\]"),
-        ([{"input_ids": [1], "w": [1]}, {"input_ids": [1]}], "gave the columns none for '1', and before w"),
-        ([{"input_ids": [1]}, [1], {"input_ids": [1], "w": [1]}], r"gave the columns w \(int64\) for '2'"),
+        (
+            [{"input_ids": [1], "w": [1]}, {"input_ids": [1]}],
+            "document 1: .* gave the columns none, and before w",
+        ),
+        (
+            [{"input_ids": [1]}, [1], {"input_ids": [1], "w": [1]}],
+            r"document 2: .* gave the columns w \(int64\)",
+        ),
         (
             [{"input_ids": [1], "w": [1]}, {"input_ids": [1], "w": [0.5]}],
-            r"w \(float64\) for '1'.*of one dtype",
+            r"document 1: .* w \(float64\).*of one dtype",
         ),
         ([{"input_ids": [1], "w": [1, 2]}], "column 'w' is a list .* for the 1 tokens of '0'"),
         ([{"input_ids": [1], "w": None}], "column 'w' is None"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,6 +47,35 @@ class Wanted:
     def needs_ends(self) -> bool:
         """Whether the tokenizer must say where each token ends in the text."""
         return self.sentences or self.words
+
+
+class SameColumns:
+    """What holds over all documents: columns of the names and dtypes of the first that has tokens."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, np.dtype[Any]] | None = None
+
+    def check(self, documents: Sequence[Assigned], encoded: Encoded) -> None:
+        """Hold the next documents' columns against those of the first.
+
+        Raises:
+            TextError: One has others.
+        """
+        for one, ids, columns in zip(documents, encoded.ids, encoded.columns, strict=False):
+            if ids.size == 0:
+                continue
+            own = {name: column.dtype for name, column in columns.items()}
+            if self._first is None:
+                self._first = own
+            if own != self._first:
+                raise TextError(
+                    f"{one.document.where}: the tokenizer gave the columns {_listed(own)}, and before "
+                    f"{_listed(self._first)}. Give the same columns, each of one dtype, for every text."
+                )
+
+
+def _listed(columns: Mapping[str, np.dtype[Any]]) -> str:
+    return ", ".join(f"{name} ({dtype})" for name, dtype in sorted(columns.items())) or "none"
 
 
 def rows_of(
@@ -103,10 +132,7 @@ def _rows(
     """Return the rows of the documents ``own`` of a batch, without those that are too short."""
     kept = [place for place, n in enumerate(own) if encoded.ids[n].size >= wanted.min_length]
     stored = [own[place] for place in kept]
-    parallel = {
-        name: plain_array(_joined([columns[n] for n in stored], columns[0].dtype), name)
-        for name, columns in encoded.columns.items()
-    }
+    parallel = _parallel([encoded.columns[n] for n in stored if encoded.ids[n].size and encoded.columns])
     if wanted.words and WORD_STARTS not in parallel:
         parallel[WORD_STARTS] = _joined(
             [_marks(documents[n].document.text, encoded, n, word_starts) for n in stored], np.dtype(np.uint8)
@@ -119,6 +145,12 @@ def _rows(
         hashes=np.array([documents[n].content for n in own], np.uint64),
         kept=np.array(kept, np.int64),
     )
+
+
+def _parallel(columns: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Join the columns of documents with tokens, which all have the same."""
+    names = columns[0] if columns else ()
+    return {name: plain_array(np.concatenate([one[name] for one in columns]), name) for name in names}
 
 
 def empty_rows(wanted: Wanted, dtype: np.dtype[Any]) -> Rows:

@@ -156,7 +156,7 @@ def _inside_object(value: Any, home: str) -> list[Any]:
 def _known_tokenizer(value: Any) -> str | None:
     """Return the digest of a tokenizer of a known library; None for anything else."""
     try:
-        found = next((one for room in _ROOMS if (one := room.from_object(value, 1)) is not None), None)
+        found = next((one for room in _ROOMS if (one := room.from_object(value)) is not None), None)
         return None if found is None else found.digest
     except Exception:  # noqa: BLE001 - an object that only looks like one
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -25,8 +25,8 @@ class Encoded:
     """Integers [L], one array a document."""
     ends: list[NDArray[np.int64]] | None = None
     """int64 [L], the character after each token, one array a document; where it was asked for."""
-    columns: Mapping[str, list[NDArray[Any]]] = field(default_factory=dict)
-    """Values parallel to the ids, one array a document."""
+    columns: Sequence[Mapping[str, NDArray[Any]]] = ()
+    """Values [L] parallel to the ids by name, one mapping a document; none where no document has any."""
 
 
 class Tokenizer(Protocol):
@@ -63,7 +63,7 @@ class Tokenizer(Protocol):
         ...
 
     def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
-        """Encode documents on all the library's threads."""
+        """Encode documents; may be called in several threads at once."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -74,7 +74,7 @@ class Tokenizer(Protocol):
 TokenizerLike: TypeAlias = "str | Path | Callable[..., Any] | Any"
 
 
-def as_tokenizer(tokenizer: TokenizerLike, threads: int | None = None) -> Tokenizer:
+def as_tokenizer(tokenizer: TokenizerLike) -> Tokenizer:
     """Return what the user gave as a ``Tokenizer``.
 
     Args:
@@ -82,7 +82,6 @@ def as_tokenizer(tokenizer: TokenizerLike, threads: int | None = None) -> Tokeni
             ``tiktoken`` encoding's name or a ``.tiktoken`` file of that name; a folder with GPT-2's
             ``vocab.json`` and ``merges.txt``; a ``sentencepiece`` ``.model`` file; an object of one of
             these libraries or of ``transformers``; or a function from a text to ids.
-        threads: For libraries that take a number of threads; None: one for each processor.
 
     Raises:
         TextError: It is none of these, or its library is not installed.
@@ -95,9 +94,9 @@ def as_tokenizer(tokenizer: TokenizerLike, threads: int | None = None) -> Tokeni
     )
 
     if isinstance(tokenizer, (str, Path)):
-        return _from_name(tokenizer, threads)
+        return _from_name(tokenizer)
     for room in (tokenizer_hugging_face, tokenizer_tiktoken, tokenizer_sentencepiece, tokenizer_callable):
-        found: Tokenizer | None = room.from_object(tokenizer, threads)
+        found: Tokenizer | None = room.from_object(tokenizer)
         if found is not None:
             return found
     raise TextError(f"tokenizer: {type(tokenizer).__name__} is no tokenizer. {_ALLOWED}")
@@ -109,23 +108,23 @@ _ALLOWED = (
 )
 
 
-def _from_name(name: str | Path, threads: int | None) -> Tokenizer:
+def _from_name(name: str | Path) -> Tokenizer:
     from headrace.text import tokenizer_hugging_face, tokenizer_sentencepiece, tokenizer_tiktoken
 
     path = Path(name)
     if path.is_dir() and (path / "tokenizer.json").is_file():
         path = path / "tokenizer.json"
     if path.is_dir() and (path / "merges.txt").is_file():
-        return tokenizer_tiktoken.from_gpt2_folder(path, threads)
+        return tokenizer_tiktoken.from_gpt2_folder(path)
     if path.suffix == ".json" and path.is_file():
         return tokenizer_hugging_face.from_file(path)
     if path.suffix == ".model" and path.is_file():
-        return tokenizer_sentencepiece.from_file(path, threads)
+        return tokenizer_sentencepiece.from_file(path)
     if path.suffix == ".tiktoken" and path.is_file():
-        return tokenizer_tiktoken.from_file(path, threads)
+        return tokenizer_tiktoken.from_file(path)
     if path.suffix or path.is_dir():
         raise TextError(f"tokenizer: {name} is no file of a tokenizer, or does not exist. {_ALLOWED}")
-    return tokenizer_tiktoken.from_name(str(name), threads)
+    return tokenizer_tiktoken.from_name(str(name))
 
 
 def encode_documents(

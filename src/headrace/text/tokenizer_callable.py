@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -36,12 +34,9 @@ class CallableTokenizer:
     """
 
     function: Callable[[Any], Any]
-    threads: int
     kind: str = "callable"
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     file: None = None
-    first: list[dict[str, np.dtype[Any]]] = field(default_factory=list)
-    """Dtypes of the columns beside the ids, from the first document that has tokens; empty until then."""
 
     @property
     def name(self) -> str:
@@ -76,18 +71,12 @@ class CallableTokenizer:
         return None
 
     def encode(self, texts: Sequence[Any], with_ends: bool) -> Encoded:
-        """Call the function for each text, in ``threads`` threads."""
-        with ThreadPoolExecutor(self.threads) as pool:
-            found = list(pool.map(self._call, texts))
-        for text, given in zip(texts, found, strict=True):
-            self._check_columns(given, text)
+        """Call the function for each text."""
+        found = [self._call(text) for text in texts]
         return Encoded(
             ids=[given[_IDS] for given in found],
             ends=[self._ends(given) for given in found] if with_ends else None,
-            columns={
-                name: [given[name] if given[_IDS].size else np.empty(0, dtype) for given in found]
-                for name, dtype in (self.first[0] if self.first else {}).items()
-            },
+            columns=[_without(given, (_IDS, _OFFSETS)) for given in found],
         )
 
     def _call(self, text: Any) -> dict[str, NDArray[Any]]:
@@ -103,7 +92,7 @@ class CallableTokenizer:
         if _IDS not in given:
             raise self._wrong(f"a mapping without {_IDS!r}, with {sorted(map(str, given))}", text)
         ids = self._ids(given[_IDS], text)
-        others = {str(name): value for name, value in given.items() if name != _IDS}
+        others = {str(name): value for name, value in _without(given, (_IDS,)).items()}
         return {
             _IDS: ids,
             **{name: self._column(name, value, ids.size, text) for name, value in others.items()},
@@ -146,19 +135,6 @@ class CallableTokenizer:
             )
         return given[_OFFSETS][:, 1].astype(np.int64) if given[_IDS].size else np.empty(0, np.int64)
 
-    def _check_columns(self, given: Mapping[str, NDArray[Any]], text: Any) -> None:
-        """Hold a document's columns against those of the first document that had tokens."""
-        if given[_IDS].size == 0:
-            return
-        own = {name: array.dtype for name, array in given.items() if name not in (_IDS, _OFFSETS)}
-        if not self.first:
-            self.first.append(own)
-        if own != self.first[0]:
-            raise TextError(
-                f"{self.name} gave the columns {_listed(own)} for {_shown(text)}, and before "
-                f"{_listed(self.first[0])}. Give the same columns, each of one dtype, for every text."
-            )
-
     def _wrong(self, what: str, text: Any) -> TextError:
         return TextError(
             f"{self.name} gave {what} for {_shown(text)}, expected a flat list of ids: integers, or a "
@@ -176,8 +152,8 @@ def _own(given: Any, array: NDArray[Any]) -> NDArray[Any]:
     return array if isinstance(given, list | tuple) else array.copy()
 
 
-def _listed(columns: Mapping[str, np.dtype[Any]]) -> str:
-    return ", ".join(f"{name} ({dtype})" for name, dtype in sorted(columns.items())) or "none"
+def _without(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in names}
 
 
 def _shown(text: Any) -> str:
@@ -185,6 +161,6 @@ def _shown(text: Any) -> str:
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
 
 
-def from_object(tokenizer: Any, threads: int | None) -> CallableTokenizer | None:
+def from_object(tokenizer: Any) -> CallableTokenizer | None:
     """Wrap a function; None for what cannot be called."""
-    return CallableTokenizer(tokenizer, threads or os.cpu_count() or 1) if callable(tokenizer) else None
+    return CallableTokenizer(tokenizer) if callable(tokenizer) else None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,12 @@ import xxhash
 from headrace.errors import TextError
 from headrace.text.extras import need
 from headrace.text.special import Special
-from headrace.text.tokenizer import Encoded
+from headrace.text.tokenizer import Encoded, Ids
 
 _EOS_NAMES = ("<|endoftext|>", "</s>", "<eos>", "<|end_of_text|>", "<EOT>", "[EOS]")
 _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<PAD>")
+_WORDS_REMEMBERED = 1 << 16
+"""Some 200 bytes each."""
 _MASK_NAMES = ("[MASK]", "<mask>", "<MASK>")
 
 
@@ -57,27 +61,37 @@ class HuggingFaceTokenizer:
     @cached_property
     def special(self) -> Special:
         """The largest id + 1; special tokens by configuration, else by the names they usually have."""
-        vocabulary = self.backend.get_vocab(with_added_tokens=True)
         return Special(
-            vocab_size=max(vocabulary.values(), default=-1) + 1,
-            eos=self._id_of("eos", _EOS_NAMES, vocabulary),
-            pad=self._id_of("pad", _PAD_NAMES, vocabulary),
-            mask=self._id_of("mask", _MASK_NAMES, vocabulary),
+            vocab_size=self._largest_id() + 1,
+            eos=self._id_of("eos", _EOS_NAMES),
+            pad=self._id_of("pad", _PAD_NAMES),
+            mask=self._id_of("mask", _MASK_NAMES),
         )
 
-    def _id_of(self, which: str, usual: Sequence[str], vocabulary: Mapping[str, int]) -> int | None:
+    def _largest_id(self) -> int:
+        """Return the largest id; -1 where there is none.
+
+        A model of n tokens that has one for each id below n has no other: no copy of it is needed.
+        """
+        backend: Any = self.backend
+        size: int = backend.get_vocab_size(with_added_tokens=False)
+        if None in map(backend.model.id_to_token, range(size)):
+            return max(map(int, backend.get_vocab(with_added_tokens=True).values()))
+        return max([size - 1, *map(int, backend.get_added_tokens_decoder())])
+
+    def _id_of(self, which: str, usual: Sequence[str]) -> int | None:
         if which in self.named:
-            return vocabulary.get(self.named[which])
+            found: int | None = self.backend.token_to_id(self.named[which])
+            return found
         return next((self.special_tokens[name] for name in usual if name in self.special_tokens), None)
 
     def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
-        """Encode on the library's own threads."""
+        """Encode documents; the library shares them out over threads of its own."""
         if not with_ends:
-            found = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
-            return Encoded([np.array(encoding.ids, np.uint32) for encoding in found])
+            return Encoded(_ids_of(self.backend.encode_batch_fast(list(texts), add_special_tokens=False)))
         found = self.backend.encode_batch(list(texts), add_special_tokens=False)
         ends = [np.array([end for _, end in encoding.offsets], np.int64) for encoding in found]
-        return Encoded([np.array(encoding.ids, np.uint32) for encoding in found], ends)
+        return Encoded(_ids_of(found), ends)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of some ids, special tokens included.
@@ -90,6 +104,17 @@ class HuggingFaceTokenizer:
             raise TextError(f"tokenizer {self.name}: id {unknown} is no token of it.")
         text: str = self.backend.decode(list(ids), skip_special_tokens=False)
         return text
+
+
+def _ids_of(encodings: Sequence[Any]) -> list[Ids]:
+    """Return the ids of each document as a view of one array, which takes a list in half of NumPy's time."""
+    flat = array("I")
+    ends = [0]
+    for encoding in encodings:
+        flat.fromlist(encoding.ids)
+        ends.append(len(flat))
+    ids = np.frombuffer(flat, np.uint32)
+    return [ids[begin:end] for begin, end in pairwise(ends)]
 
 
 def from_file(path: Path) -> HuggingFaceTokenizer:
@@ -106,9 +131,8 @@ def from_file(path: Path) -> HuggingFaceTokenizer:
     return _plain(backend, path.parent.name or path.name, _named(path.parent / "tokenizer_config.json"))
 
 
-def from_object(tokenizer: Any, threads: int | None) -> HuggingFaceTokenizer | None:
+def from_object(tokenizer: Any) -> HuggingFaceTokenizer | None:
     """Wrap a ``tokenizers.Tokenizer`` or a fast tokenizer of ``transformers``; None for anything else."""
-    del threads
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(backend, "encode_batch_fast"):
         return None
@@ -124,9 +148,15 @@ def from_object(tokenizer: Any, threads: int | None) -> HuggingFaceTokenizer | N
 
 
 def _plain(backend: Any, name: str, named: Mapping[str, str]) -> HuggingFaceTokenizer:
-    """Take off what would cut documents short or fill them up."""
+    """Take off what would cut documents short or fill them up, and let the library remember more words.
+
+    It keeps the ids of words that it has met, 10,000 of them; books have more. Where it does (BPE and
+    unigram models), its own ``_resize_cache`` is the only way to say so. No id depends on it.
+    """
     backend.no_truncation()
     backend.no_padding()
+    if hasattr(backend.model, "_resize_cache"):
+        backend.model._resize_cache(_WORDS_REMEMBERED)
     return HuggingFaceTokenizer(backend, name, named)
 
 

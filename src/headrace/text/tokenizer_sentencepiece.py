@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +24,6 @@ class SentencePieceTokenizer:
 
     processor: Any
     name: str
-    threads: int
     kind: str = "sentencepiece"
 
     @cached_property
@@ -62,8 +60,8 @@ class SentencePieceTokenizer:
         return {self.processor.id_to_piece(id_): id_ for id_ in pieces if self.processor.is_control(id_)}
 
     def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
-        """Encode on ``threads`` threads of the library."""
-        plain = {"num_threads": self.threads, "add_bos": False, "add_eos": False}
+        """Encode documents; the library lets go of the interpreter."""
+        plain = {"num_threads": 1, "add_bos": False, "add_eos": False}
         if not with_ends:
             return Encoded(self.processor.encode(list(texts), return_type="numpy", **plain))
         found = self.processor.encode(list(texts), return_type="offset_mapping", **plain)
@@ -89,7 +87,7 @@ def _ends(offsets: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     return ends
 
 
-def from_file(path: Path, threads: int | None) -> SentencePieceTokenizer:
+def from_file(path: Path) -> SentencePieceTokenizer:
     """Read a ``.model`` file.
 
     Raises:
@@ -100,11 +98,10 @@ def from_file(path: Path, threads: int | None) -> SentencePieceTokenizer:
         processor = library.SentencePieceProcessor(model_file=str(path))
     except (OSError, RuntimeError, ValueError) as error:
         raise TextError(f"{path}: not a sentencepiece model ({error}).") from None
-    return SentencePieceTokenizer(processor, path.stem, threads or os.cpu_count() or 1)
+    return SentencePieceTokenizer(processor, path.stem)
 
 
-def from_object(tokenizer: Any, threads: int | None) -> SentencePieceTokenizer | None:
+def from_object(tokenizer: Any) -> SentencePieceTokenizer | None:
     """Wrap a ``SentencePieceProcessor``; None for anything else."""
-    if not hasattr(tokenizer, "serialized_model_proto"):
-        return None
-    return SentencePieceTokenizer(tokenizer, "sentencepiece", threads or os.cpu_count() or 1)
+    has_model = hasattr(tokenizer, "serialized_model_proto")
+    return SentencePieceTokenizer(tokenizer, "sentencepiece") if has_model else None

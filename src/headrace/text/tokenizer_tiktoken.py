@@ -6,10 +6,8 @@ import base64
 import binascii
 import json
 import operator
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -25,7 +23,6 @@ from headrace.text.special import Special
 from headrace.text.tokenizer import Encoded, Ids, file_name
 
 _END = "<|endoftext|>"
-_PARTS = 8
 _BYTES = 256
 _LARGEST = 1 << 32
 _CONTINUATION = 0xC0
@@ -37,7 +34,6 @@ class TiktokenTokenizer:
     """A ``tiktoken.Encoding``; text that looks like a special token is encoded as text."""
 
     encoding: Any
-    threads: int
     definition: bytes
     """The content of a ``.tiktoken`` file: what the ids depend on, with the encoding's name."""
     kind: str = "tiktoken"
@@ -70,17 +66,10 @@ class TiktokenTokenizer:
         return Special(vocab_size=self.encoding.max_token_value + 1, eos=self.special_tokens.get(_END))
 
     def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
-        """Encode on ``threads`` threads; the library lets go of the interpreter."""
-        parts = [texts[k :: self.threads * _PARTS] for k in range(self.threads * _PARTS)]
-        ids: list[Ids] = [np.empty(0, np.uint32)] * len(texts)
-        with ThreadPoolExecutor(self.threads) as pool:
-            for k, found in enumerate(pool.map(self._encode_all, parts)):
-                ids[k :: self.threads * _PARTS] = found
+        """Encode documents; the library lets go of the interpreter."""
+        ids: list[Ids] = [self.encoding.encode_to_numpy(text, disallowed_special=()) for text in texts]
         ends = [self._ends(text, row) for text, row in zip(texts, ids, strict=True)] if with_ends else None
         return Encoded(ids, ends)
-
-    def _encode_all(self, texts: Sequence[str]) -> list[Ids]:
-        return [self.encoding.encode_to_numpy(text, disallowed_special=()) for text in texts]
 
     def _ends(self, text: str, ids: Ids) -> NDArray[np.int64]:
         """Return the character after each token; of a token that ends inside one, that one counts."""
@@ -104,7 +93,7 @@ class TiktokenTokenizer:
         return text
 
 
-def from_name(name: str, threads: int | None) -> TiktokenTokenizer:
+def from_name(name: str) -> TiktokenTokenizer:
     """Return one of the library's own encodings; it looks in its cache, then in the network.
 
     Raises:
@@ -124,10 +113,10 @@ def from_name(name: str, threads: int | None) -> TiktokenTokenizer:
             f"tokenizer: tiktoken cannot get the ranks of {name!r} ({error}). "
             f"Without a network give a local file: {name}.tiktoken."
         ) from None
-    return _wrap(encoding, threads)
+    return _wrap(encoding)
 
 
-def from_file(path: Path, threads: int | None) -> TiktokenTokenizer:
+def from_file(path: Path) -> TiktokenTokenizer:
     """Read a local ``.tiktoken`` file; its name says which encoding's pattern and special tokens go with it.
 
     Raises:
@@ -141,10 +130,10 @@ def from_file(path: Path, threads: int | None) -> TiktokenTokenizer:
             "For another one give a tiktoken.Encoding."
         )
     pattern, special = known[path.stem]
-    return _make(path.stem, pattern, _checked(_ranks(path), special, path), special, threads)
+    return _make(path.stem, pattern, _checked(_ranks(path), special, path), special)
 
 
-def from_gpt2_folder(folder: Path, threads: int | None) -> TiktokenTokenizer:
+def from_gpt2_folder(folder: Path) -> TiktokenTokenizer:
     """Read GPT-2's ``vocab.json`` and ``merges.txt``.
 
     Raises:
@@ -152,27 +141,27 @@ def from_gpt2_folder(folder: Path, threads: int | None) -> TiktokenTokenizer:
     """
     ranks = _checked(_gpt2_ranks(folder).items(), {}, folder)
     pattern, _ = _known()["gpt2"]
-    return _make("gpt2", pattern, ranks, {_END: len(ranks)}, threads)
+    return _make("gpt2", pattern, ranks, {_END: len(ranks)})
 
 
-def from_object(tokenizer: Any, threads: int | None) -> TiktokenTokenizer | None:
+def from_object(tokenizer: Any) -> TiktokenTokenizer | None:
     """Wrap a ``tiktoken.Encoding``; None for anything else."""
-    return _wrap(tokenizer, threads) if hasattr(tokenizer, "encode_ordinary_batch") else None
+    return _wrap(tokenizer) if hasattr(tokenizer, "encode_ordinary_batch") else None
 
 
 def _make(
-    name: str, pattern: str, ranks: Mapping[bytes, int], special: Mapping[str, int], threads: int | None
+    name: str, pattern: str, ranks: Mapping[bytes, int], special: Mapping[str, int]
 ) -> TiktokenTokenizer:
     encoding = need("tiktoken").Encoding(
         name, pat_str=pattern, mergeable_ranks=dict(ranks), special_tokens=dict(special)
     )
-    return _wrap(encoding, threads)
+    return _wrap(encoding)
 
 
-def _wrap(encoding: Any, threads: int | None) -> TiktokenTokenizer:
+def _wrap(encoding: Any) -> TiktokenTokenizer:
     ranks = sorted(encoding._mergeable_ranks.items(), key=lambda item: item[1])
     lines = [base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks]
-    return TiktokenTokenizer(encoding, threads or os.cpu_count() or 1, b"".join(lines))
+    return TiktokenTokenizer(encoding, b"".join(lines))
 
 
 def _known() -> dict[str, tuple[str, dict[str, int]]]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,12 @@ from headrace.dataset.dataset import Dataset
 from headrace.dataset.manifest import MANIFEST_NAME, Manifest, read_manifest, write_manifest
 from headrace.dataset.shard import MAXIMUM_BYTES, FileEntry
 from headrace.dataset.splits import DatasetDict, load_from_disk
+from headrace.engine.local import default_threads, run_in_order
 from headrace.errors import TextError, did_you_mean
 from headrace.loading.dtypes import dtype_name
 from headrace.text.bars import counting
 from headrace.text.documents import read_documents
-from headrace.text.encoding import Assigned, Wanted, empty_rows, rows_of
+from headrace.text.encoding import Assigned, SameColumns, Wanted, empty_rows, rows_of
 from headrace.text.plans import remove_plans
 from headrace.text.progress import Progress, difference
 from headrace.text.settings import as_path, check_integer
@@ -43,9 +42,8 @@ from headrace.text.writer import SplitWriter, Written
 _TOKENIZER = "tokenizer"
 _LOCK = ".lock"
 _DTYPES = ("uint8", "uint16", "uint32", "uint64")
-_BATCH_CHARACTERS = 1 << 20
-_BATCH_DOCUMENTS = 1 << 14
-_AHEAD = 2
+_BATCH_CHARACTERS = 1 << 18
+_BATCH_DOCUMENTS = 1 << 12
 
 
 def tokenize(
@@ -90,8 +88,8 @@ def tokenize(
         vocab_size: Number of ids, where the tokenizer does not say.
         dtype: Force a dtype of the ids; an id that it does not hold is an error.
         append: Add documents to a finished store as new shards.
-        threads: For tokenizers that take a number of threads; None: one for each processor. A function is
-            called in several at once: give 1 for one that keeps a state, such as a vocabulary that grows.
+        threads: Threads that encode; None: one for each processor. A function is called in several at once:
+            give 1 for one that keeps a state, such as a vocabulary that grows.
         shard_bytes: Bytes of ids with which a shard is closed.
 
     Returns:
@@ -108,7 +106,7 @@ def tokenize(
     if threads is not None:
         check_integer("threads", threads, 1)
     folder = as_path("out", out)
-    chosen = as_tokenizer(tokenizer, threads)
+    chosen = as_tokenizer(tokenizer)
     job = Job(
         folder=folder,
         tokenizer=chosen,
@@ -117,6 +115,7 @@ def tokenize(
         wanted=Wanted(sentences, words, min_length),
         dtype=_dtype(dtype),
         shard_bytes=int(shard_bytes),
+        threads=int(threads) if threads is not None else default_threads(),
     )
     with disk.locked(folder / _LOCK, str(folder)):
         _run(job, docs, append)
@@ -135,6 +134,7 @@ class Job:
     wanted: Wanted
     dtype: str | None
     shard_bytes: int
+    threads: int
 
     @property
     def values_dtype(self) -> np.dtype[Any]:
@@ -200,8 +200,10 @@ def _run(job: Job, docs: Any, append: bool) -> None:
         name: SplitWriter(job.folder, name, job.special, job.shard_bytes, written, progress.save)
         for name, written in progress.written.items()
     }
+    columns = SameColumns()
     with counting("tokenizing") as advance:
         for documents, encoded in _encoded(job, progress.left(_assigned(job, docs))):
+            columns.check(documents, encoded)
             for name, rows in rows_of(documents, encoded, job.special, job.wanted, job.values_dtype).items():
                 writers[name].add(rows)
                 advance(len(rows), rows.values.size)
@@ -215,45 +217,38 @@ def _run(job: Job, docs: Any, append: bool) -> None:
 def _assigned(job: Job, docs: Any) -> Iterator[Assigned]:
     takes_anything = job.tokenizer.kind == "callable" and not job.wanted.needs_ends
     for document in read_documents(docs):
-        if not (takes_anything or isinstance(document.text, str)):
-            raise TextError(f"{document.where}: found {type(document.text).__name__}, expected a text.")
-        content = content_hash(document.text)
+        text = document.text
+        if not (takes_anything or isinstance(text, str)):
+            raise TextError(f"{document.where}: found {type(text).__name__}, expected a text.")
+        content = content_hash(text)
         split = job.splitting.split_of(document, content)
-        plain = plain_text(document.text)
-        if plain is not document.text:
-            document = document._replace(text=plain)
-        yield Assigned(document, split, content)
+        plain = plain_text(text)
+        yield Assigned(document if plain is text else document._replace(text=plain), split, content)
 
 
 def _encoded(job: Job, documents: Iterable[Assigned]) -> Iterator[tuple[list[Assigned], Encoded]]:
-    """Yield batches and their ids; while one is stored the next is encoded."""
-    running: deque[tuple[list[Assigned], Future[Encoded]]] = deque()
-    with ThreadPoolExecutor(1) as pool:
-        for batch in _batches(documents):
-            texts = [one.document.text for one in batch]
-            where = [one.document.where for one in batch]
-            arguments = (job.tokenizer, texts, job.wanted.needs_ends, where)
-            running.append((batch, pool.submit(encode_documents, *arguments)))
-            if len(running) > _AHEAD:
-                yield _result(running.popleft())
-        while running:
-            yield _result(running.popleft())
+    """Yield batches and their ids, in order; while one is stored the next are encoded."""
+
+    def encode(batch: list[Assigned]) -> tuple[list[Assigned], Encoded]:
+        texts = [one.document.text for one in batch]
+        where = [one.document.where for one in batch]
+        return batch, encode_documents(job.tokenizer, texts, job.wanted.needs_ends, where)
+
+    return run_in_order(encode, _batches(documents, job.threads), job.threads)
 
 
-def _result(running: tuple[list[Assigned], Future[Encoded]]) -> tuple[list[Assigned], Encoded]:
-    batch, future = running
-    return batch, future.result()
-
-
-def _batches(documents: Iterable[Assigned]) -> Iterator[list[Assigned]]:
-    """Yield some megabytes of documents at a time."""
+def _batches(documents: Iterable[Assigned], threads: int) -> Iterator[list[Assigned]]:
+    """Yield documents in batches that grow with what was read, so that all threads share even a few."""
     batch: list[Assigned] = []
-    size = 0
+    size, read, most = 0, 0, 1
     for one in documents:
         batch.append(one)
-        size += len(one.document.text) if isinstance(one.document.text, str) else 1
-        if size >= _BATCH_CHARACTERS or len(batch) >= _BATCH_DOCUMENTS:
+        text = one.document.text
+        size += len(text) if isinstance(text, str) else 1
+        if size >= _BATCH_CHARACTERS or len(batch) >= most:
             yield batch
+            read += len(batch)
+            most = min(_BATCH_DOCUMENTS, 1 + read // (2 * threads))
             batch, size = [], 0
     if batch:
         yield batch
