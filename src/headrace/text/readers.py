@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import DTypeLike, NDArray
 
+from headrace import disk
 from headrace.errors import SourceError, TextError, did_you_mean
 from headrace.kernels.windows_scan import count_id, ends_after, largest_id
 from headrace.loading.dtypes import dtype_name
 from headrace.sources.files import SourceFile
 from headrace.text.documents import files_of
-from headrace.text.settings import as_path
 from headrace.text.special import Special, check_special
 from headrace.text.store import IDS, plain_lists, tokens_of_batches
 from headrace.text.token_checks import check_ids
@@ -49,7 +49,7 @@ def from_bin(
         TextError: An id is not below ``vocab_size``, or ``dtype`` is none of integers.
     """
     check_special(Special(vocab_size=vocab_size, eos=eos))
-    values = _mapped(as_path("path", path), _bin_dtype(dtype))
+    values = _mapped(disk.as_path("path", path, TextError), _bin_dtype(dtype))
     _check_size(values, vocab_size, str(path))
     offsets = np.array([0, values.size]) if eos is None else _offsets_at(values, eos)
     return Tokens.from_arrays(values, offsets, vocab_size=vocab_size, eos=eos)
@@ -110,7 +110,7 @@ def from_megatron(prefix: str | Path, *, eos: int | None = None, vocab_size: int
         SourceError: A file is missing, of another format, or damaged.
         TextError: An id is not below ``vocab_size``.
     """
-    stem = str(as_path("prefix", prefix)).removesuffix(".bin").removesuffix(".idx")
+    stem = str(disk.as_path("prefix", prefix, TextError)).removesuffix(".bin").removesuffix(".idx")
     dtype, sequence_offsets, documents = _read_index(Path(f"{stem}.idx"))
     values = _mapped(Path(f"{stem}.bin"), dtype, size=int(sequence_offsets[-1]))
     _check_size(values, vocab_size, f"{stem}.bin")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, fields
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from headrace import disk
 from headrace.errors import TextError, did_you_mean
 from headrace.loading.dtypes import dtype_name
 
@@ -293,15 +291,6 @@ def check_draw(seed: Any, epoch: Any) -> None:
     if not _is_integer(seed):
         raise TextError(f"seed={seed!r}: expected an integer.")
     check_integer("epoch", epoch, 0)
-
-
-def as_path(name: str, value: Any) -> Path:
-    """Return what should be a path as one.
-
-    Raises:
-        TextError: It is no path, or an empty one.
-    """
-    return disk.as_path(name, value, TextError)
 
 
 def is_number(value: Any) -> bool:

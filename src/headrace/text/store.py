@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from headrace import disk
 from headrace.arrays import list_borders, numbers_of
 from headrace.dataset.manifest import Manifest, read_manifest
 from headrace.dataset.shard import open_shard
 from headrace.errors import TextError, did_you_mean
-from headrace.text.settings import as_path
 from headrace.text.special import Special
 from headrace.text.tokens import Sentences, Tokens, Values
 
@@ -38,7 +38,7 @@ def open_tokens(folder: str | Path, split: str | None = None) -> Tokens:
         StoreError: The folder is no store, or a shard is missing or damaged.
         TextError: It holds no tokens, or no such split.
     """
-    path = as_path("folder", folder)
+    path = disk.as_path("folder", folder, TextError)
     manifest = read_manifest(path)
     name = _split_of(manifest, split, path)
     batches = [open_shard(path / entry.name) for entry in manifest.splits[name]]

@@ -25,7 +25,7 @@ from headrace.text.documents import read_documents
 from headrace.text.encoding import Assigned, SameColumns, Wanted, empty_rows, rows_of
 from headrace.text.plans import remove_plans
 from headrace.text.progress import Progress, difference
-from headrace.text.settings import as_path, check_integer
+from headrace.text.settings import check_integer
 from headrace.text.special import Special, check_special
 from headrace.text.splitting import TRAIN, Splitting, content_hash
 from headrace.text.tokenizer import (
@@ -105,7 +105,7 @@ def tokenize(
     check_integer("shard_bytes", shard_bytes, 1)
     if threads is not None:
         check_integer("threads", threads, 1)
-    folder = as_path("out", out)
+    folder = disk.as_path("out", out, TextError)
     chosen = as_tokenizer(tokenizer)
     job = Job(
         folder=folder,
