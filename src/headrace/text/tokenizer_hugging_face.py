@@ -21,9 +21,9 @@ from headrace.text.tokenizer import Encoded, Ids
 
 _EOS_NAMES = ("<|endoftext|>", "</s>", "<eos>", "<|end_of_text|>", "<EOT>", "[EOS]")
 _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<PAD>")
+_MASK_NAMES = ("[MASK]", "<mask>", "<MASK>")
 _WORDS_REMEMBERED = 1 << 16
 """Some 200 bytes each."""
-_MASK_NAMES = ("[MASK]", "<mask>", "<MASK>")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +38,18 @@ class HuggingFaceTokenizer:
 
     @cached_property
     def definition(self) -> bytes:
-        """The tokenizer's own file, as the library writes it."""
-        content: str = self.backend.to_str()
-        return content.encode()
+        """The tokenizer's own file, as the library writes it.
+
+        Raises:
+            TextError: A part of it is written in Python, which the library cannot write.
+        """
+        return _written(self.backend).encode()
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digest of the definition."""
-        return xxhash.xxh3_128_hexdigest(self.definition)
+        """Hexadecimal digest of the definition, and of what decides ids beside it."""
+        how = b"encode_special_tokens" if _splits_special_tokens(self.backend) else b""
+        return xxhash.xxh3_128_hexdigest(self.definition + how)
 
     @property
     def file(self) -> tuple[str, bytes]:
@@ -128,7 +132,9 @@ def from_file(path: Path) -> HuggingFaceTokenizer:
         backend = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # noqa: BLE001 - the library raises bare Exception
         raise TextError(f"{path}: not a tokenizer.json of Hugging Face tokenizers ({error}).") from None
-    return _plain(backend, path.parent.name or path.name, _named(path.parent / "tokenizer_config.json"))
+    backend.no_truncation()
+    backend.no_padding()
+    return _wrap(backend, path.parent.name or path.name, _named(path.parent / "tokenizer_config.json"))
 
 
 def from_object(tokenizer: Any) -> HuggingFaceTokenizer | None:
@@ -143,19 +149,46 @@ def from_object(tokenizer: Any) -> HuggingFaceTokenizer | None:
     }
     name = getattr(tokenizer, "name_or_path", "") or "tokenizer"
     if backend.truncation is not None or backend.padding is not None:
-        backend = need("tokenizers").Tokenizer.from_str(backend.to_str())  # the user's own stays as it is
-    return _plain(backend, Path(name).name, named)
+        backend = _copy(backend)  # the user's own stays as it is
+    return _wrap(backend, Path(name).name, named)
 
 
-def _plain(backend: Any, name: str, named: Mapping[str, str]) -> HuggingFaceTokenizer:
-    """Take off what would cut documents short or fill them up, and let the library remember more words.
+def _copy(backend: Any) -> Any:
+    """Return a tokenizer of the same ids that neither cuts documents short nor fills them up."""
+    copy = need("tokenizers").Tokenizer.from_str(_written(backend))
+    copy.no_truncation()
+    copy.no_padding()
+    if _splits_special_tokens(backend):
+        copy.encode_special_tokens = True  # no file has it
+    return copy
+
+
+def _splits_special_tokens(backend: Any) -> bool:
+    """Whether the texts of special tokens are encoded as any other text."""
+    return bool(getattr(backend, "encode_special_tokens", False))
+
+
+def _written(backend: Any) -> str:
+    try:
+        content: str = backend.to_str()
+    except Exception as error:  # noqa: BLE001 - the library raises bare Exception
+        raise TextError(
+            f"tokenizer: tokenizers cannot write it to a file ({error}), and a store keeps one. Give a "
+            "function that calls it, lambda text: tokenizer.encode(text, add_special_tokens=False).ids."
+        ) from None
+    return content
+
+
+def _wrap(backend: Any, name: str, named: Mapping[str, str]) -> HuggingFaceTokenizer:
+    """Wrap a tokenizer without truncation and padding, and let the library remember more words.
 
     It keeps the ids of words that it has met, 10,000 of them; books have more. Where it does (BPE and
-    unigram models), its own ``_resize_cache`` is the only way to say so. No id depends on it.
+    unigram models), its own ``_resize_cache`` is the only way to say so. No id depends on it. Where nothing
+    cuts a text into words, what is remembered is whole texts, which do not come again.
+
+    Nothing else is set here: the object may be at work in another thread, which a setter waits for.
     """
-    backend.no_truncation()
-    backend.no_padding()
-    if hasattr(backend.model, "_resize_cache"):
+    if backend.pre_tokenizer is not None and hasattr(backend.model, "_resize_cache"):
         backend.model._resize_cache(_WORDS_REMEMBERED)
     return HuggingFaceTokenizer(backend, name, named)
 
