@@ -34,14 +34,27 @@ def test_borders_overlaps_padding_and_labels_are_shown() -> None:
         ("mat ", 2, False, 1),
         ("", 0, False, 2),
     ]
+    assert (
+        last.title == "window 1: document 0 from token 3, 3 of 5 tokens, 2 of them in an earlier window too"
+    )
     shown = to_terminal([first, last]).plain
     assert "the cat sat <b>on</b>  ┃ a " in shown
-    assert "[2 padding]" in shown
+    assert "<b>on</b>  ┃ a mat [2 padding]" in shown
     page = to_html([first, last], title="<cats>")
     assert "&lt;b&gt;on&lt;/b&gt;" in page
     assert "<b>" not in page
     assert "<title>&lt;cats&gt;</title>" in page
     assert 'class="s2 border"' in page
+    assert 'class="s0"' in page
+
+
+def test_marks_are_of_their_own_tokens_alone() -> None:
+    windows = Windows([[1, 2, 3, 4]], 3, 1, pad_id=0)
+    shown = to_terminal(render_windows(windows, [1], decode=decode))
+    assert not shown.style
+    marks = {shown.plain[span.start : span.end]: str(span.style) for span in shown.spans}
+    assert marks["cat sat "] == "cyan dim"
+    assert marks["<b>on</b> "] == "cyan underline"
 
 
 def test_text_does_not_command_the_terminal() -> None:

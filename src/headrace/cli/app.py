@@ -157,8 +157,12 @@ def show(
     split: Annotated[
         str | None, typer.Option(help="Which split.", show_default="train, or the first")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="How many rows, from the first on.")] = 3,
-    row: Annotated[int | None, typer.Option(min=0, help="Only this row, from 0.", show_default=False)] = None,
+    rows: Annotated[
+        int, typer.Option(min=1, help="How many rows, from the first on; of windows any, spread over all.")
+    ] = 3,
+    row: Annotated[
+        int | None, typer.Option(min=0, help="Only this row or window, from 0.", show_default=False)
+    ] = None,
     window: Annotated[
         int | None, typer.Option(min=1, help="Tokens: length of a window.", show_default="128")
     ] = None,

@@ -218,7 +218,7 @@ def _row(
     ]
     title = (
         f"window {number}: document {row['document']} from token {row['start']}, "
-        f"{row['length']} of {width} tokens"
+        f"{row['length']} of {width} tokens" + (f", {seen} of them in an earlier window too" if seen else "")
     )
     return RenderedRow(title, tuple(_pieces(ids, looks, text_of)))
 
@@ -239,14 +239,17 @@ _VISIBLE_IN_PAGES = {code: picture for code, picture in _VISIBLE.items() if chr(
 """As in the terminal; a page shows line ends and tabs as they are."""
 _NONE = "no windows"
 _COLORS = ("cyan", "green", "yellow", "magenta", "blue")
-LEGEND = "colour: document · dim: in an earlier window too · underlined: without a label · reverse: hidden"
+LEGEND = (
+    "colour: document · dim: in an earlier window too · underlined: without a label · reverse: hidden · "
+    "┃: another document begins"
+)
 
 
 def to_terminal(rows: Sequence[RenderedRow]) -> Text:
     """Return rows for ``rich``: one paragraph a window, line ends shown as ⏎."""
     if not rows:
         return Text(_NONE + "\n")
-    text = Text(LEGEND + "\n", style="dim")
+    text = Text().append(LEGEND + "\n", style="dim")
     for row in rows:
         text.append(f"\n{row.title}\n", style="bold")
         for before, piece in zip((None, *row.pieces), row.pieces, strict=False):
@@ -257,8 +260,9 @@ def to_terminal(rows: Sequence[RenderedRow]) -> Text:
 
 
 def _border(before: Piece | None, piece: Piece) -> str:
-    """Return a mark where another document begins."""
-    return " ┃ " if before is not None and before.look.segment != piece.look.segment else ""
+    """Return a mark where another document begins; padding is none."""
+    begins = before is not None and piece.look.segment not in (0, before.look.segment)
+    return " ┃ " if begins else ""
 
 
 def _shown(piece: Piece) -> str:
