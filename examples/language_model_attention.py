@@ -6,13 +6,15 @@ for the others may change, whichever of torch's attention functions takes the ma
     scaled_dot_product_attention    document_mask, causal or not
     MultiheadAttention              the same, negated (True means "may not attend" there)
     flex_attention                  segment_ids in a mask function
-    variable-length attention       cu_seqlens: no padding, no mask
+    nested tensors                  cu_seqlens as offsets: no padding, no mask
+    variable-length attention       cu_seqlens, sequence by sequence as such kernels do
 
 Run: python examples/language_model_attention.py
 """
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any
 
@@ -75,15 +77,31 @@ def with_flex(batch: dict[str, torch.Tensor]) -> torch.Tensor:
 def with_lengths(batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """Attend sequence by sequence, as variable-length kernels do; padding never enters."""
     borders, _, places = cu_seqlens(batch["segment_ids"])
-    x = queries(batch)
-    packed = x.transpose(1, 2).reshape(WINDOW, HEADS, -1)[torch.from_numpy(places)]
-    sequences = torch.tensor_split(packed, torch.from_numpy(borders[1:-1]).long())
+    sequences = torch.tensor_split(packed(batch, places), borders[1:-1].long())
     attended = [
         scaled_dot_product_attention(*[s.transpose(0, 1)] * 3, is_causal=True).transpose(0, 1)
         for s in sequences
     ]
+    return unpacked(torch.cat(attended), places)
+
+
+def with_nested(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Attend both ways over a nested tensor, whose offsets are ``cu_seqlens``; padding never enters."""
+    borders, _, places = cu_seqlens(batch["segment_ids"])
+    nested = torch.nested.nested_tensor_from_jagged(packed(batch, places), borders.long()).transpose(1, 2)
+    attended = scaled_dot_product_attention(nested, nested, nested).transpose(1, 2)
+    return unpacked(attended.values(), places)
+
+
+def packed(batch: dict[str, torch.Tensor], places: torch.Tensor) -> torch.Tensor:
+    """Return float32 [tokens, heads, width / heads]: a batch without its padding."""
+    return queries(batch).transpose(1, 2).reshape(WINDOW, HEADS, -1)[places]
+
+
+def unpacked(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Return float32 [B, heads, W, width / heads], zeros on padding."""
     result = torch.zeros(WINDOW, HEADS, WIDTH // HEADS)
-    result[torch.from_numpy(places)] = torch.cat(attended)
+    result[places] = values
     return result.reshape(1, WINDOW, HEADS, -1).transpose(1, 2)
 
 
@@ -91,6 +109,8 @@ def with_lengths(batch: dict[str, torch.Tensor]) -> torch.Tensor:
 def main() -> None:
     """Compare the others' values before and after the change."""
     warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")
+    warnings.filterwarnings("ignore", message="The PyTorch API of nested tensors is in prototype stage")
+    logging.getLogger("torch.fx").setLevel(logging.ERROR)  # a note of torch on its own names
     before, after = batch_of(DOCUMENTS), batch_of(CHANGED)
     live = before["segment_ids"][0] > 0
     others = before["segment_ids"][0] > 1
@@ -99,6 +119,7 @@ def main() -> None:
         "scaled_dot_product_attention, both ways": lambda batch: with_mask(batch, causal=False),
         "MultiheadAttention": with_multihead,
         "flex_attention": with_flex,
+        "nested tensors, both ways": with_nested,
         "variable length": with_lengths,
     }
     reference = with_mask(before, causal=True)
@@ -109,6 +130,8 @@ def main() -> None:
         print(f"{name:<42} the other documents' values are the same to the last bit")
     for attend in (with_flex, with_lengths):
         torch.testing.assert_close(attend(before)[:, :, live], reference[:, :, live])
+    both_ways = with_mask(before, causal=False)
+    torch.testing.assert_close(with_nested(before)[:, :, live], both_ways[:, :, live])
     leaky = scaled_dot_product_attention(*[queries(before)] * 3, is_causal=True)
     leaky_after = scaled_dot_product_attention(*[queries(after)] * 3, is_causal=True)
     assert not torch.equal(leaky[:, :, others], leaky_after[:, :, others])

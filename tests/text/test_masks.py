@@ -40,12 +40,24 @@ def test_a_query_sees_its_own_document_and_padding_sees_itself(rows: np.ndarray,
 @given(segments())
 @settings(max_examples=100, deadline=None)
 def test_lengths_are_those_of_the_segments(rows: np.ndarray) -> None:
-    cumulative, longest, indices = cu_seqlens(torch.tensor(rows))
+    cumulative, longest, indices = cu_seqlens(rows)
     sizes = [int((row == segment).sum()) for row in rows for segment in np.unique(row[row > 0])]
     assert cumulative.dtype == np.int32
     assert cumulative.tolist() == [0, *np.cumsum(sizes).tolist()]
     assert longest == max(sizes, default=0)
     np.testing.assert_array_equal(rows.reshape(-1)[indices], rows[rows > 0])
+
+
+def test_lengths_are_of_the_kind_of_the_segments() -> None:
+    rows = np.repeat([[1, 2, 0]], 300, axis=1)  # more tokens than a narrow dtype of segments counts
+    found = cu_seqlens(rows)
+    assert (found.cu_seqlens.dtype, found.indices.dtype) == (np.int32, np.int64)
+    for dtype in (torch.uint8, torch.int32, torch.int64):
+        of_torch = cu_seqlens(torch.tensor(rows, dtype=dtype))
+        assert (of_torch.cu_seqlens.dtype, of_torch.indices.dtype) == (torch.int32, torch.int64)
+        assert of_torch.cu_seqlens.tolist() == found.cu_seqlens.tolist()
+        assert of_torch.indices.tolist() == found.indices.tolist()
+        assert of_torch.max_seqlen == found.max_seqlen == 300
 
 
 def test_row_borders_are_always_cut() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headrace.errors import TextError
 
@@ -13,11 +12,11 @@ from headrace.errors import TextError
 class SequenceLengths(NamedTuple):
     """Where sequences lie in a batch without its padding, as variable-length attention takes it."""
 
-    cu_seqlens: NDArray[np.int32]
+    cu_seqlens: Any
     """int32 [number of segments + 1], tokens before each segment."""
     max_seqlen: int
     """Tokens of the longest segment; 0 where there is none."""
-    indices: NDArray[np.int64]
+    indices: Any
     """int64 [tokens], the place of each token in the flattened [B * W] batch."""
 
 
@@ -57,6 +56,9 @@ def cu_seqlens(segment_ids: Any) -> SequenceLengths:
     Args:
         segment_ids: Integers [B, W], a NumPy array or a torch tensor; 0 is padding.
 
+    Returns:
+        Arrays of the same kind and on the same device.
+
     Raises:
         TextError: Not of two dimensions, or no integers.
     """
@@ -67,7 +69,11 @@ def cu_seqlens(segment_ids: Any) -> SequenceLengths:
     indices = np.flatnonzero(segments)
     first = np.flatnonzero(begins.reshape(-1)[indices])
     cumulative = np.append(first, indices.size).astype(np.int32)
-    return SequenceLengths(cumulative, int(np.diff(cumulative).max(initial=0)), indices)
+    longest = int(np.diff(cumulative).max(initial=0))
+    if not hasattr(segment_ids, "new_tensor"):
+        return SequenceLengths(cumulative, longest, indices)
+    like = segment_ids.long()
+    return SequenceLengths(like.new_tensor(cumulative).int(), longest, like.new_tensor(indices))
 
 
 def _places(segment_ids: Any) -> Any:
