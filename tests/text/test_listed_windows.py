@@ -125,6 +125,43 @@ def test_dynamic_windows_skip_nothing_and_repeat_no_window(
         assert np.diff(starts).max(initial=most) <= most
 
 
+@given(
+    st.lists(st.lists(st.integers(0, 6), max_size=14), max_size=5),
+    st.integers(2, 9),
+    st.sampled_from(["next", "same"]),
+    st.sampled_from([False, "concat"]),
+    st.data(),
+)
+@settings(max_examples=150, deadline=None)
+def test_every_token_is_scored_once_whatever_the_cut(
+    everything: Everything, documents: list[list[int]], window: int, labels: Any, pack: Any, data: Any
+) -> None:
+    stride = data.draw(st.integers(1, window - 1 if labels == "same" else window))
+    offsets = np.cumsum([0, *map(len, documents)])
+    borders = data.draw(st.sets(st.integers(0, max(0, int(offsets[-1]) - 1)))) if offsets[-1] else set()
+    values = np.array([token for document in documents for token in document], np.uint8)
+    tokens = Tokens.from_arrays(values, offsets, sentence_starts=sorted(borders))
+    how: dict[str, Any] = data.draw(
+        st.sampled_from(
+            [
+                {"stride": stride, "align": "sentence"},
+                {"stride": stride, "align": "sentence", "offset": "random"},
+                {"stride": stride, "offset": "random"},
+                {"stride": DynamicStride("edges", (1 + stride) / 2, maximum=stride)},
+                {"stride": DynamicStride("surprisal", (1 + stride) / 2, maximum=stride)},
+            ]
+        )
+    )
+    more: dict[str, Any] = {"tail": data.draw(st.sampled_from(["pad", "shift"])), "eos": 7, "pad_id": 0}
+    windows = Windows(tokens, window, pack=pack, labels=labels, overlap_labels=False, **how, **more)
+    epoch = data.draw(st.integers(0, 3))
+    found = everything(windows, 1, epoch)["labels"]
+    wanted = [token for document in documents for token in [*document, 7][1:]]
+    assert sorted(found[found != -100].tolist()) == sorted(wanted)
+    summary = windows.summary(1, epoch)
+    assert (summary.live_labels, summary.tokens_left_out) == (len(wanted), 0)
+
+
 def test_a_density_must_be_a_number_for_each_token() -> None:
     with pytest.raises(TextError, match="one finite number of at least 0"):
         len(Windows([[1, 2, 3]], 2, DynamicStride(lambda ids: -np.ones(ids.size), mean=1)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headrace.errors import TextError
+from headrace.errors import StoreError, TextError
 from headrace.text import MLM, DynamicStride, Tokens, Windows, document_mask
 
 Everything = Callable[..., dict[str, Any]]
@@ -268,6 +268,9 @@ def test_the_same_windows_have_the_same_fingerprint() -> None:
         ({"stride": 0}, r"in \[1, 4\]"),
         ({"stride": 5}, "would skip tokens"),
         ({"window": 0}, r"in \[1, 2147483647\]"),
+        ({"window": "1024"}, "window='1024'"),
+        ({"stride": "2"}, "stride='2'"),
+        ({"window": []}, "at least one length"),
         ({"window": 1 << 31}, r"in \[1, 2147483647\]"),
         ({"stride": 2, "min_remainder": 3}, "at most 2"),
         ({"pack": "concat"}, "eos=False"),
@@ -302,6 +305,20 @@ def test_the_same_windows_have_the_same_fingerprint() -> None:
 def test_what_cannot_be_meant_is_refused_with_advice(arguments: dict[str, Any], advice: str) -> None:
     with pytest.raises(TextError, match=advice):
         len(Windows(TEN, **{"window": 4, **arguments}))
+
+
+def test_what_is_looked_at_is_short() -> None:
+    assert repr(Windows(TEN, 4, 2)) == "Windows(4 × 4, stride=2, pack=False)"
+    assert repr(Windows(TEN, [4, 8])) == "Windows(5 × [4, 8], stride=[4, 8], pack=False)"
+    tokens = Tokens.from_documents([[1, 2], [3]], vocab_size=9, eos=8)
+    assert repr(tokens) == "Tokens(2 documents, 3 tokens, uint8, vocab_size=9, eos=8)"
+    kept = Tokens.from_arrays(np.arange(3), [0, 3], columns={"types": np.zeros(3, np.uint8)})
+    assert repr(kept) == "Tokens(1 documents, 3 tokens, int64, columns=['types'])"
+
+
+def test_a_folder_that_is_not_there_is_to_be_made_by_tokenize() -> None:
+    with pytest.raises(StoreError, match=r"no/store: no such folder\. Make a token store with tokenize"):
+        Windows("no/store", 4)
 
 
 def test_ids_outside_the_vocabulary_are_refused() -> None:

@@ -129,7 +129,13 @@ def test_orders_of_their_own_hold_on_several_ranks(how: dict[str, Any], last: st
 
 @pytest.mark.parametrize(
     ("option", "advice"),
-    [("batchsize", "Did you mean 'batch_size'"), ("layout", "shuffle"), ("space", "seed")],
+    [
+        ("batchsize", "Did you mean 'batch_size'"),
+        ("layout", "shuffle"),
+        ("space", "seed"),
+        ("num_workers", "Use threads="),
+        ("drop_last", "Use last='drop'"),
+    ],
 )
 def test_an_option_that_windows_have_not_is_refused_by_name(option: str, advice: str) -> None:
     for windows in (Windows(TOKENS, 8), Windows(TOKENS, [8, 16])):

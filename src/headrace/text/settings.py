@@ -135,8 +135,8 @@ def buckets_of(window: Any, stride: Any, shared: Shared) -> tuple[Settings, ...]
     Raises:
         TextError: They do not fit together.
     """
-    windows = [_plain(length) for length in window] if isinstance(window, Sequence) else [_plain(window)]
-    strides = list(map(_plain, stride)) if isinstance(stride, Sequence) else [_plain(stride)] * len(windows)
+    windows = list(map(_plain, window)) if _is_several(window) else [_plain(window)]
+    strides = list(map(_plain, stride)) if _is_several(stride) else [_plain(stride)] * len(windows)
     for length in windows:
         check_integer("window", length, 1, _LONGEST)
     if not windows or len(strides) != len(windows) or len(set(windows)) != len(windows):
@@ -147,13 +147,18 @@ def buckets_of(window: Any, stride: Any, shared: Shared) -> tuple[Settings, ...]
     if len(windows) > 1 and (shared.pack == "best_fit" or shared.separate_documents):
         raise TextError(
             f"window={windows}: several lengths go neither with pack='best_fit' nor with "
-            "separate_documents=True. Give one length, or make a Windows for each and mix them."
+            "separate_documents=True. Give one length, or make a Windows and a loader for each."
         )
     shared_values = {field.name: getattr(shared, field.name) for field in fields(shared)}
     return tuple(
         Settings(**shared_values, window=length, stride=length if step is None else step)
         for length, step in zip(windows, strides, strict=True)
     )
+
+
+def _is_several(value: Any) -> bool:
+    """Whether several lengths were given; a text is one wrong one."""
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 _CHOICES: dict[str, tuple[Any, ...]] = {

@@ -15,7 +15,7 @@ from headrace import disk
 from headrace.arrays import list_borders, numbers_of
 from headrace.dataset.manifest import Manifest, read_manifest
 from headrace.dataset.shard import open_shard
-from headrace.errors import TextError, did_you_mean
+from headrace.errors import StoreError, TextError, did_you_mean
 from headrace.text.special import Special
 from headrace.text.tokens import Sentences, Tokens, Values
 
@@ -39,6 +39,8 @@ def open_tokens(folder: str | Path, split: str | None = None) -> Tokens:
         TextError: It holds no tokens, or no such split.
     """
     path = disk.as_path("folder", folder, TextError)
+    if not path.exists():
+        raise StoreError(f"{path}: no such folder. Make a token store with tokenize(docs, tokenizer, out).")
     manifest = read_manifest(path)
     name = _split_of(manifest, split, path)
     batches = [open_shard(path / entry.name) for entry in manifest.splits[name]]

@@ -27,7 +27,7 @@ Values = tuple[NDArray[Any], ...]
 Sentences = tuple[tuple[NDArray[np.int64], NDArray[Any]], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tokens:
     """Documents of token ids: where each begins is in ``offsets``, never found by looking for an id.
 
@@ -158,6 +158,12 @@ class Tokens:
         if self.folder is not None:
             return _open_again, (str(self.folder), self.split, self.special, self.digest)
         return _make_again, ({name: getattr(self, name) for name in self.__dataclass_fields__},)
+
+    def __repr__(self) -> str:
+        known = {name: value for name, value in vars(self.special).items() if value is not None}
+        special = "".join(f", {name}={value}" for name, value in known.items())
+        columns = f", columns={list(self.columns)}" if self.columns else ""
+        return f"Tokens({len(self):,} documents, {self.num_tokens:,} tokens, {self.dtype}{special}{columns})"
 
     def __len__(self) -> int:
         """Return the number of documents."""

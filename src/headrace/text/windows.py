@@ -165,10 +165,9 @@ class Windows:
 
     def __repr__(self) -> str:
         lengths = [settings.window for settings in self.buckets]
-        window = lengths[0] if len(lengths) == 1 else lengths
-        return (
-            f"Windows({len(self):,} × {window}, stride={self.settings.stride}, pack={self.settings.pack!r})"
-        )
+        strides = [settings.stride for settings in self.buckets]
+        window, stride = (lengths[0], strides[0]) if len(lengths) == 1 else (lengths, strides)
+        return f"Windows({len(self):,} × {window}, stride={stride}, pack={self.settings.pack!r})"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -322,13 +321,23 @@ def _is_nameless(stride: int | DynamicStride) -> bool:
     return isinstance(stride, DynamicStride) and stride.density_name is None
 
 
+_OPTIONS_OF_TORCH = {
+    "num_workers": "threads=",
+    "prefetch_factor": "prefetch=",
+    "drop_last": "last='drop'",
+    "sampler": "shuffle=",
+    "collate_fn": "transform=",
+}
+"""What does here what an option of ``torch.utils.data.DataLoader`` does there."""
 _LOADER_OPTIONS = tuple(name for name in inspect.signature(Loader).parameters if name != "space")
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
     unknown = next((name for name in options if name not in _LOADER_OPTIONS), None)
     if unknown is not None:
+        instead = _OPTIONS_OF_TORCH.get(unknown)
         raise TextError(
             f"loader({unknown}={options[unknown]!r}): windows have no such option; there are "
-            f"{', '.join(_LOADER_OPTIONS)}." + did_you_mean(unknown, _LOADER_OPTIONS)
+            f"{', '.join(_LOADER_OPTIONS)}."
+            + (f" Use {instead}." if instead else did_you_mean(unknown, _LOADER_OPTIONS))
         )
