@@ -163,7 +163,7 @@ class SplitWriter:
         return int(Path(shards[-1].name).stem) + 1 if shards else 0
 
     def _with_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a shard with the columns of the first shard with rows.
+        """Return a shard with the columns of the first shard with rows, in their order there.
 
         Raises:
             TextError: It has tokens, and other columns.
@@ -179,7 +179,7 @@ class SplitWriter:
                 f"{self.folder}: the documents bring {_values(batch.schema)}, and {earlier.name} holds "
                 f"{_values(there)}. Give the same columns, each of one dtype, or another out."
             )
-        return batch
+        return batch.select(there.names)
 
     def _count(self, pending: list[Rows], documents: int) -> None:
         written = self.written
