@@ -290,3 +290,14 @@ def test_several_may_plan_at_once(store: Path) -> None:
         counts = list(pool.map(lambda _: len(Windows(store, 32, align="sentence")), range(8)))
     assert len(set(counts)) == 1
     assert len(plans(store)) == 1
+
+
+@pytest.mark.parametrize("way", ["best_fit", "aligned"])
+def test_choices_that_are_compared_leave_nothing_beside_the_tokens(store: Path, way: str) -> None:
+    windows = Windows(store, 24, **WAYS[way])
+    len(windows)
+    kept = plans(store)
+    compared = windows.plan([16, 24, 32])
+    assert plans(store) == kept
+    rest = {name: value for name, value in WAYS[way].items() if name != "stride"}
+    assert [row.samples for row in compared] == [len(Windows(store, size, **rest)) for size in (16, 24, 32)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -270,6 +271,8 @@ class Windows:
     def plan(self, windows: Sequence[int], strides: Sequence[int] | None = None) -> Plan:
         """Return what other windows and strides would cost on these tokens, all else being equal.
 
+        Packed, aligned and dynamic windows are planned for it, and not kept.
+
         Args:
             windows: Window lengths.
             strides: Strides; those beyond a window are left out with it. None: the window's length.
@@ -285,14 +288,13 @@ class Windows:
             for stride in ([window] if strides is None else strides)
             if stride <= window
         ]
-        return Plan(tuple(PlanRow.of(*pair, self._summary_of(*pair)) for pair in pairs))
+        streams = replace(self.streams, tokens=replace(self.tokens, folder=None))
+        return Plan(tuple(PlanRow.of(*pair, self._summary_of(streams, *pair)) for pair in pairs))
 
-    def _summary_of(self, window: int, stride: int) -> Summary:
+    def _summary_of(self, streams: Streams, window: int, stride: int) -> Summary:
         """Count what the same tokens hold when they are cut otherwise."""
         buckets = buckets_of(window, stride, self.shared)
-        return summarize(
-            WindowEpoch(cut_at(self.streams, buckets, 0, 0), self.streams, buckets[0], self.pad_id)
-        )
+        return summarize(WindowEpoch(cut_at(streams, buckets, 0, 0), streams, buckets[0], self.pad_id))
 
     def _cut(self, seed: int, epoch: int) -> Cut:
         if self.settings.offset != "random":
