@@ -316,6 +316,19 @@ def test_what_is_looked_at_is_short() -> None:
     assert repr(kept) == "Tokens(1 documents, 3 tokens, int64, columns=['types'])"
 
 
+def test_sentences_that_are_not_known_are_asked_for_at_once() -> None:
+    with pytest.raises(TextError, match="sentences=True"):
+        Windows(TEN, 4, align="sentence")
+
+
+def test_an_end_token_beyond_the_vocabulary_can_be_declared() -> None:
+    tokens = Tokens.from_documents([[1, 255], [3]], vocab_size=256)
+    with pytest.raises(TextError, match=r"eos=256 .*with_special\(vocab_size=257\)"):
+        Windows(tokens, 8, pack="concat", eos=256)
+    windows = Windows(tokens.with_special(vocab_size=257), 8, pack="concat", eos=256, pad_id=0)
+    assert next(iter(windows.loader(batch_size=1)))["input_ids"].tolist() == [[1, 255, 256, 3, 256, 0, 0, 0]]
+
+
 def test_a_folder_that_is_not_there_is_to_be_made_by_tokenize() -> None:
     with pytest.raises(StoreError, match=r"no/store: no such folder\. Make a token store with tokenize"):
         Windows("no/store", 4)

@@ -215,7 +215,8 @@ class Dataset:
         if self.store is None:
             raise StoreError(
                 "these rows were not encoded by a spec, so that they have no batches. "
-                "Build a store with headrace.build, and take a split of it."
+                "Build a store with headrace.build, and take a split of it; of tokens, "
+                "headrace.text.Windows makes batches: Windows(dataset, window).loader(...)."
             )
         rows = encoded_rows(
             self.store.columns,

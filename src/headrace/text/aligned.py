@@ -10,9 +10,23 @@ from headrace.kernels.windows_layout import aligned_starts
 from headrace.text.cuts import ListedCut
 from headrace.text.settings import Settings
 from headrace.text.streams import Streams
+from headrace.text.tokens import Tokens
 
 _REACH = 4
 """A start moves back by at most a window divided by this."""
+
+
+def check_sentences_known(tokens: Tokens) -> None:
+    """Check that windows can begin where sentences do.
+
+    Raises:
+        TextError: The tokens do not say where sentences start.
+    """
+    if tokens.sentences is None:
+        raise TextError(
+            "align='sentence': the tokens do not say where sentences start. "
+            "Make them with tokenize(..., sentences=True)."
+        )
 
 
 def aligned_cut(streams: Streams, settings: Settings, offsets: NDArray[np.int64]) -> ListedCut:
@@ -21,18 +35,11 @@ def aligned_cut(streams: Streams, settings: Settings, offsets: NDArray[np.int64]
     Kept beside the tokens, save with ``offset="random"``, whose windows are those of one epoch.
 
     Args:
-        streams: What is cut; its tokens know where sentences start.
+        streams: What is cut; its tokens say where sentences start.
         settings: Window, stride, offset and tail.
         offsets: int64 [K] or [1], where the second window would begin; 0: at the stride.
 
-    Raises:
-        TextError: The tokens do not know where sentences start.
     """
-    if streams.tokens.sentences is None:
-        raise TextError(
-            "align='sentence': the tokens do not say where sentences start. "
-            "Make them with tokenize(..., sentences=True)."
-        )
     if settings.offset == "random":
         return _list_aligned(streams, settings, offsets)
     declared = (settings.stride, int(settings.offset), settings.tail, int(settings.min_remainder))

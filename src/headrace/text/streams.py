@@ -136,5 +136,8 @@ def check_id(name: str, value: object, tokens: Tokens) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**63:
         raise TextError(f"{name}={value!r}: expected a token id, an integer of at least 0.")
     if size is not None and value >= size:
-        raise TextError(f"{name}={value} is outside the vocabulary of {size} ids; give an id below {size}.")
+        raise TextError(
+            f"{name}={value} is outside the vocabulary of {size} ids; give an id below {size}, or say how "
+            f"many there are: Tokens.open(folder).with_special(vocab_size={value + 1})."
+        )
     return int(value)

@@ -17,6 +17,7 @@ from headrace.errors import TextError, did_you_mean
 from headrace.kernels.windows_fill import IGNORED
 from headrace.loading.loader import Loader
 from headrace.loading.space import Role
+from headrace.text.aligned import check_sentences_known
 from headrace.text.buckets import BucketedCut
 from headrace.text.cuts import Cut, ListedCut, StrideCut
 from headrace.text.cutting import cut_at
@@ -146,6 +147,8 @@ class Windows:
         self.spans = None if spans is None else check_spans(spans, self.tokens, pack)
         if objective is not None:
             masked_by(self.tokens, objective)
+        if align is not None:
+            check_sentences_known(self.tokens)
         self._warn()
 
     def __getstate__(self) -> dict[str, Any]:
