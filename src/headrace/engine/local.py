@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,29 +19,54 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_in_order(function: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
+def run_in_order(
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    threads: int,
+    ended: threading.Event | None = None,
+) -> Iterator[Result]:
     """Yield ``function(task)`` for each task, in the order of the tasks.
+
+    Where the next task cannot be had, the results before it come first: what is raised is what running one
+    task after the other would have raised, however many threads there are.
 
     Args:
         function: What is done; it should release the GIL for most of its time.
         tasks: Taken one by one, at most ``threads`` ahead of the results.
         threads: How many run at once.
+        ended: Set as soon as no further result is taken; a function that takes long may look at it.
 
     Raises:
-        Exception: Whatever the first failing task raised; tasks that have not begun are dropped.
+        Exception: Whatever the first failing task, or ``tasks`` itself, raised; tasks that have not begun are
+            dropped, those that have are waited for.
     """
     with ThreadPoolExecutor(threads, thread_name_prefix="headrace") as pool:
         pending: deque[Future[Result]] = deque()
         try:
-            for task in tasks:
-                pending.append(pool.submit(function, task))
+            for future in _submitted(pool, function, tasks):
+                pending.append(future)
                 if len(pending) > threads:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
         finally:
+            if ended is not None:
+                ended.set()
             for future in pending:
                 future.cancel()
+
+
+def _submitted(
+    pool: ThreadPoolExecutor, function: Callable[[Task], Result], tasks: Iterable[Task]
+) -> Iterator[Future[Result]]:
+    """Yield a future for each task, and one that fails for a task that cannot be had."""
+    try:
+        for task in tasks:
+            yield pool.submit(function, task)
+    except Exception as error:  # noqa: BLE001 - raised where its result is asked for
+        failed: Future[Result] = Future()
+        failed.set_exception(error)
+        yield failed
 
 
 @contextlib.contextmanager

@@ -55,40 +55,55 @@ class SameColumns:
     def __init__(self) -> None:
         self._first: dict[str, np.dtype[Any]] | None = None
 
-    def check(self, documents: Sequence[Assigned], encoded: Encoded) -> None:
-        """Hold the next documents' columns against those of the first.
+    def check(self, document: Document, ids: NDArray[Any], columns: Mapping[str, NDArray[Any]]) -> None:
+        """Hold the next document's columns against those of the first.
 
         Raises:
-            TextError: One has others.
+            TextError: It has others.
         """
-        for one, ids, columns in zip(documents, encoded.ids, encoded.columns, strict=False):
-            if ids.size == 0:
-                continue
-            own = {name: column.dtype for name, column in columns.items()}
-            if self._first is None:
-                self._first = own
-            if own != self._first:
-                raise TextError(
-                    f"{one.document.where}: the tokenizer gave the columns {_listed(own)}, and before "
-                    f"{_listed(self._first)}. Give the same columns, each of one dtype, for every text."
-                )
+        if ids.size == 0:
+            return
+        own = {name: column.dtype for name, column in columns.items()}
+        if self._first is None:
+            self._first = own
+        if own != self._first:
+            raise TextError(
+                f"{document.where}: the tokenizer gave the columns {_listed(own)}, and before "
+                f"{_listed(self._first)}. Give the same columns, each of one dtype, for every text."
+            )
 
 
 def _listed(columns: Mapping[str, np.dtype[Any]]) -> str:
     return ", ".join(f"{name} ({dtype})" for name, dtype in sorted(columns.items())) or "none"
 
 
-def rows_of(
-    documents: Sequence[Assigned], encoded: Encoded, special: Special, wanted: Wanted, dtype: np.dtype[Any]
-) -> dict[str, Rows]:
-    """Return a batch's rows by split.
+def check_encoded(
+    documents: Sequence[Assigned],
+    encoded: Encoded,
+    same_columns: SameColumns,
+    special: Special,
+    dtype: np.dtype[Any],
+) -> None:
+    """Check what became of the next documents, one after the other.
 
     Raises:
-        TextError: An id is outside the vocabulary, or the dtype does not hold it.
+        TextError: An id is outside the vocabulary, or the dtype does not hold it; or columns are not those
+            of the documents before. The first document of which one is true is named.
     """
-    if not _all_fit(encoded.ids, special, dtype):
-        for one, ids in zip(documents, encoded.ids, strict=True):
+    is_fitting = _all_fit(encoded.ids, special, dtype)
+    if is_fitting and not encoded.columns:
+        return
+    columns = encoded.columns or [{}] * len(documents)
+    for one, ids, own in zip(documents, encoded.ids, columns, strict=True):
+        same_columns.check(one.document, ids, own)
+        if not is_fitting:
             _check(one.document, ids, special, dtype)
+
+
+def rows_of(
+    documents: Sequence[Assigned], encoded: Encoded, wanted: Wanted, dtype: np.dtype[Any]
+) -> dict[str, Rows]:
+    """Return a batch's rows by split; ids were checked."""
     splits = dict.fromkeys(one.split for one in documents)
     return {
         split: _rows(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -62,7 +64,7 @@ class Tokenizer(Protocol):
         """Name and content of the file that makes this tokenizer again; None where there is none."""
         ...
 
-    def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
+    def encode(self, texts: Iterable[str], with_ends: bool) -> Encoded:
         """Encode documents; may be called in several threads at once."""
         ...
 
@@ -127,47 +129,81 @@ def _from_name(name: str | Path) -> Tokenizer:
     return tokenizer_tiktoken.from_name(str(name))
 
 
+class Stopped(Exception):  # noqa: N818 - what it carries is the point
+    """A tokenizer that takes one document after the other failed on one.
+
+    Args:
+        done: The documents before it.
+        error: What it raised.
+    """
+
+    def __init__(self, done: Encoded, error: BaseException) -> None:
+        super().__init__(error)
+        self.done, self.error = done, error
+
+
 def encode_documents(
-    tokenizer: Tokenizer, texts: Sequence[Any], with_ends: bool, where: Sequence[str]
-) -> Encoded:
-    """Encode documents; what a library cannot encode is an error that names the document.
+    tokenizer: Tokenizer,
+    texts: Sequence[Any],
+    with_ends: bool,
+    where: Sequence[str],
+    ended: threading.Event,
+) -> tuple[Encoded, TextError | None]:
+    """Encode documents up to the first that the tokenizer cannot encode.
 
     Args:
         tokenizer: The tokenizer.
         texts: The documents.
         with_ends: Whether it is asked where tokens end.
         where: Where each document came from, for the message.
+        ended: Set when nobody wants the rest any more.
 
-    Raises:
-        TextError: The tokenizer failed.
+    Returns:
+        What became of the documents, and the error that names the first that failed; None where none did.
     """
+    wanted = takewhile(lambda _: not ended.is_set(), texts)
     try:
-        return tokenizer.encode(texts, with_ends)
+        return tokenizer.encode(wanted, with_ends), None
+    except Stopped as stopped:
+        return stopped.done, _told(stopped.error, tokenizer, where[len(stopped.done.ids)])
     except BaseException as error:
         if not _is_of_library(error):
             raise
-        place = next((n for n, text in enumerate(texts) if _fails(tokenizer, text, with_ends)), None)
-        which = "a batch of documents" if place is None else where[place]
-        raise TextError(
-            f"{which}: the tokenizer {tokenizer.name} cannot encode it ({type(error).__name__}: {error}). "
-            "Mend the tokenizer, or leave the document out."
-        ) from None
+    return _one_by_one(tokenizer, texts, with_ends, where)
+
+
+def _one_by_one(
+    tokenizer: Tokenizer, texts: Sequence[str], with_ends: bool, where: Sequence[str]
+) -> tuple[Encoded, TextError | None]:
+    done: list[Encoded] = []
+    failed = None
+    for text, place in zip(texts, where, strict=True):
+        try:
+            done.append(tokenizer.encode([text], with_ends))
+        except BaseException as error:  # noqa: BLE001 - a panic is one; others are raised again
+            failed = _told(error, tokenizer, place)
+            break
+    ends = [one.ends[0] for one in done if one.ends is not None]
+    return Encoded([one.ids[0] for one in done], ends if with_ends else None), failed
+
+
+def _told(error: BaseException, tokenizer: Tokenizer, where: str) -> TextError:
+    """Return what a tokenizer raised as an error that names the document; raise what is none of its own."""
+    if isinstance(error, HeadraceError):
+        told = TextError(f"{where}: {error}")
+        told.__cause__ = error.__cause__
+        return told
+    if not _is_of_library(error):
+        raise error from None
+    return TextError(
+        f"{where}: the tokenizer {tokenizer.name} cannot encode it ({type(error).__name__}: {error}). "
+        "Mend the tokenizer, or leave the document out."
+    )
 
 
 def _is_of_library(error: BaseException) -> bool:
     """Whether a library failed; a panic of one that is written in Rust is no ``Exception``."""
-    panicked = type(error).__name__ == "PanicException"
-    return panicked or (isinstance(error, Exception) and not isinstance(error, HeadraceError))
-
-
-def _fails(tokenizer: Tokenizer, text: Any, with_ends: bool) -> bool:
-    try:
-        tokenizer.encode([text], with_ends)
-    except BaseException as error:
-        if not _is_of_library(error):
-            raise
-        return True
-    return False
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def file_name(name: str, suffix: str) -> str:

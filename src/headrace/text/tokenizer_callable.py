@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from headrace.text.given_arrays import as_array, described
 from headrace.text.settings import fingerprint_of
 from headrace.text.special import Special
 from headrace.text.token_checks import check_column_name
-from headrace.text.tokenizer import Encoded
+from headrace.text.tokenizer import Encoded, Stopped
 
 _IDS = "input_ids"
 _OFFSETS = "offsets"
@@ -70,14 +70,22 @@ class CallableTokenizer:
                 raise TextError(f"{self.name}.{name} is {value!r}, expected an integer.")
         return None
 
-    def encode(self, texts: Sequence[Any], with_ends: bool) -> Encoded:
-        """Call the function for each text."""
-        found = [self._call(text) for text in texts]
-        return Encoded(
-            ids=[given[_IDS] for given in found],
-            ends=[self._ends(given) for given in found] if with_ends else None,
-            columns=[_without(given, (_IDS, _OFFSETS)) for given in found],
-        )
+    def encode(self, texts: Iterable[Any], with_ends: bool) -> Encoded:
+        """Call the function for each text, once.
+
+        Raises:
+            Stopped: It failed on one, or gave what is no row of ids; the texts behind it were not tried.
+        """
+        found: list[dict[str, NDArray[Any]]] = []
+        try:
+            for text in texts:
+                given = self._call(text)
+                if with_ends:
+                    self._check_has_ends(given)
+                found.append(given)
+        except BaseException as error:  # noqa: BLE001 - told where the document is known
+            raise Stopped(_encoded(found, with_ends), error) from None
+        return _encoded(found, with_ends)
 
     def _call(self, text: Any) -> dict[str, NDArray[Any]]:
         """Return what the function gives for a text as arrays, by name."""
@@ -127,13 +135,12 @@ class CallableTokenizer:
             )
         return _own(given, array)
 
-    def _ends(self, given: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    def _check_has_ends(self, given: Mapping[str, NDArray[Any]]) -> None:
         if _OFFSETS not in given and given[_IDS].size:
             raise TextError(
                 f"{self.name}: sentences and words need to know where tokens end. Return a mapping with "
                 "input_ids and offsets, a pair (begin, end) of characters a token."
             )
-        return given[_OFFSETS][:, 1].astype(np.int64) if given[_IDS].size else np.empty(0, np.int64)
 
     def _wrong(self, what: str, text: Any) -> TextError:
         return TextError(
@@ -145,6 +152,18 @@ class CallableTokenizer:
         """Return the text of some ids by the function's own ``decode``, else the ids."""
         own = getattr(self.function, "decode", None)
         return str(own(list(ids))) if callable(own) else " ".join(map(str, ids))
+
+
+def _encoded(found: Sequence[Mapping[str, NDArray[Any]]], with_ends: bool) -> Encoded:
+    return Encoded(
+        ids=[given[_IDS] for given in found],
+        ends=[_ends(given) for given in found] if with_ends else None,
+        columns=[_without(given, (_IDS, _OFFSETS)) for given in found],
+    )
+
+
+def _ends(given: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    return given[_OFFSETS][:, 1].astype(np.int64) if given[_IDS].size else np.empty(0, np.int64)
 
 
 def _own(given: Any, array: NDArray[Any]) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -89,7 +89,7 @@ class HuggingFaceTokenizer:
             return found
         return next((self.special_tokens[name] for name in usual if name in self.special_tokens), None)
 
-    def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
+    def encode(self, texts: Iterable[str], with_ends: bool) -> Encoded:
         """Encode documents; the library shares them out over threads of its own."""
         if not with_ends:
             return Encoded(_ids_of(self.backend.encode_batch_fast(list(texts), add_special_tokens=False)))

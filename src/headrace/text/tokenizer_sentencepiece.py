@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -59,7 +59,7 @@ class SentencePieceTokenizer:
         pieces = range(self.processor.get_piece_size())
         return {self.processor.id_to_piece(id_): id_ for id_ in pieces if self.processor.is_control(id_)}
 
-    def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
+    def encode(self, texts: Iterable[str], with_ends: bool) -> Encoded:
         """Encode documents; the library lets go of the interpreter."""
         plain = {"num_threads": 1, "add_bos": False, "add_eos": False}
         if not with_ends:

@@ -65,11 +65,13 @@ class TiktokenTokenizer:
         """The largest id + 1, and the end of text."""
         return Special(vocab_size=self.encoding.max_token_value + 1, eos=self.special_tokens.get(_END))
 
-    def encode(self, texts: Sequence[str], with_ends: bool) -> Encoded:
+    def encode(self, texts: Iterable[str], with_ends: bool) -> Encoded:
         """Encode documents; the library lets go of the interpreter."""
-        ids: list[Ids] = [self.encoding.encode_to_numpy(text, disallowed_special=()) for text in texts]
-        ends = [self._ends(text, row) for text, row in zip(texts, ids, strict=True)] if with_ends else None
-        return Encoded(ids, ends)
+        documents = list(texts)
+        ids: list[Ids] = [self.encoding.encode_to_numpy(text, disallowed_special=()) for text in documents]
+        if not with_ends:
+            return Encoded(ids)
+        return Encoded(ids, [self._ends(text, row) for text, row in zip(documents, ids, strict=True)])
 
     def _ends(self, text: str, ids: Ids) -> NDArray[np.int64]:
         """Return the character after each token; of a token that ends inside one, that one counts."""

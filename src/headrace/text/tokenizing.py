@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import operator
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,7 +24,7 @@ from headrace.errors import TextError, did_you_mean
 from headrace.loading.dtypes import dtype_name
 from headrace.text.bars import counting
 from headrace.text.documents import read_documents
-from headrace.text.encoding import Assigned, SameColumns, Wanted, empty_rows, rows_of
+from headrace.text.encoding import Assigned, SameColumns, Wanted, check_encoded, empty_rows, rows_of
 from headrace.text.plans import remove_plans
 from headrace.text.progress import Progress, difference
 from headrace.text.settings import check_integer
@@ -203,8 +205,8 @@ def _run(job: Job, docs: Any, append: bool) -> None:
     columns = SameColumns()
     with counting("tokenizing") as advance:
         for documents, encoded in _encoded(job, progress.left(_assigned(job, docs))):
-            columns.check(documents, encoded)
-            for name, rows in rows_of(documents, encoded, job.special, job.wanted, job.values_dtype).items():
+            check_encoded(documents, encoded, columns, job.special, job.values_dtype)
+            for name, rows in rows_of(documents, encoded, job.wanted, job.values_dtype).items():
                 writers[name].add(rows)
                 advance(len(rows), rows.values.size)
     for writer in writers.values():
@@ -227,29 +229,46 @@ def _assigned(job: Job, docs: Any) -> Iterator[Assigned]:
 
 
 def _encoded(job: Job, documents: Iterable[Assigned]) -> Iterator[tuple[list[Assigned], Encoded]]:
-    """Yield batches and their ids, in order; while one is stored the next are encoded."""
+    """Yield batches and their ids, in order; while one is stored the next are encoded.
 
-    def encode(batch: list[Assigned]) -> tuple[list[Assigned], Encoded]:
+    Raises:
+        TextError: A document cannot be encoded; those before it were yielded.
+    """
+    ended = threading.Event()
+
+    def encode(batch: list[Assigned]) -> tuple[list[Assigned], Encoded, TextError | None]:
         texts = [one.document.text for one in batch]
         where = [one.document.where for one in batch]
-        return batch, encode_documents(job.tokenizer, texts, job.wanted.needs_ends, where)
+        encoded, failed = encode_documents(job.tokenizer, texts, job.wanted.needs_ends, where, ended)
+        return batch[: len(encoded.ids)], encoded, failed
 
-    return run_in_order(encode, _batches(documents, job.threads), job.threads)
+    for batch, encoded, failed in run_in_order(encode, _batches(documents, job.threads), job.threads, ended):
+        yield batch, encoded
+        if failed is not None:
+            raise failed
 
 
 def _batches(documents: Iterable[Assigned], threads: int) -> Iterator[list[Assigned]]:
-    """Yield documents in batches that grow with what was read, so that all threads share even a few."""
+    """Yield documents in batches that grow with what was read, so that all threads share even a few.
+
+    Raises:
+        Exception: A document cannot be read; those before it were yielded.
+    """
     batch: list[Assigned] = []
     size, read, most = 0, 0, 1
-    for one in documents:
-        batch.append(one)
-        text = one.document.text
-        size += len(text) if isinstance(text, str) else 1
-        if size >= _BATCH_CHARACTERS or len(batch) >= most:
+    try:
+        for one in documents:
+            batch.append(one)
+            size += operator.length_hint(one.document.text, 1)
+            if size >= _BATCH_CHARACTERS or len(batch) >= most:
+                yield batch
+                read += len(batch)
+                most = min(_BATCH_DOCUMENTS, 1 + read // (2 * threads))
+                batch, size = [], 0
+    except Exception:
+        if batch:
             yield batch
-            read += len(batch)
-            most = min(_BATCH_DOCUMENTS, 1 + read // (2 * threads))
-            batch, size = [], 0
+        raise
     if batch:
         yield batch
 
