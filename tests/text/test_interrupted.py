@@ -97,3 +97,28 @@ def test_a_finished_shard_that_is_lost_is_named_before_anything_is_done(
         go_on(unfinished)
     shard.write_bytes(content)
     assert len(go_on(unfinished)) == len(TEXTS)
+
+
+@pytest.mark.parametrize("appended", [0, 1])
+def test_a_run_that_was_stopped_with_its_manifest_in_place_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, appended: int
+) -> None:
+    from headrace.text import tokenizing
+
+    publish = tokenizing.write_manifest
+
+    def then_stopped(*given: Any) -> None:
+        publish(*given)
+        raise StoppedError
+
+    if appended:
+        go_on(tmp_path)
+    monkeypatch.setattr(tokenizing, "write_manifest", then_stopped)
+    with pytest.raises(StoppedError):
+        go_on(tmp_path, append=bool(appended))
+    monkeypatch.undo()
+    assert len(Tokens.open(tmp_path)) == (1 + appended) * len(TEXTS)
+    with pytest.raises(TextError, match="holds a store already"):
+        go_on(tmp_path)
+    assert len(go_on(tmp_path, append=True)) == (2 + appended) * len(TEXTS)
+    assert not (tmp_path / "tokenize.json").exists()

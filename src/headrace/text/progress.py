@@ -34,6 +34,9 @@ class Progress:
     ) -> Progress:
         """Return what an interrupted run left, or a new beginning.
 
+        A run that was stopped when its manifest was in place left an account too, of another store than
+        the one that stands there now: it is done with.
+
         Args:
             folder: The store.
             settings: Of the run that is to go on.
@@ -45,9 +48,11 @@ class Progress:
         """
         path = folder / _NAME
         whole = {**settings, "added_to": None if base is None else base.fingerprint}
+        theirs, written = _read(path) if path.exists() else ({}, {})
+        if base is not None and theirs.get("added_to", base.fingerprint) != base.fingerprint:
+            path.unlink()
         if not path.exists():
             return cls(path, whole, {name: _before(name, base) for name in splits})
-        theirs, written = _read(path)
         if (told := difference(whole, theirs)) is not None:
             raise TextError(
                 f"{folder} holds an unfinished run with other arguments: {told}. "
