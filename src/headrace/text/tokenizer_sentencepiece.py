@@ -17,6 +17,8 @@ from headrace.text.extras import need
 from headrace.text.special import Special
 from headrace.text.tokenizer import Encoded, file_name
 
+_OPTIONS = ("reverse", "emit_unk_piece", "enable_sampling")
+
 
 @dataclass(frozen=True, eq=False)
 class SentencePieceTokenizer:
@@ -34,8 +36,9 @@ class SentencePieceTokenizer:
 
     @cached_property
     def digest(self) -> str:
-        """Hexadecimal digest of the model."""
-        return xxhash.xxh3_128_hexdigest(self.definition)
+        """Hexadecimal digest of the model, and of the object's options that change ids."""
+        options = [name for name in _OPTIONS if getattr(self.processor, f"_{name}", False)]
+        return xxhash.xxh3_128_hexdigest(self.definition + " ".join(options).encode())
 
     @property
     def file(self) -> tuple[str, bytes]:
@@ -102,6 +105,13 @@ def from_file(path: Path) -> SentencePieceTokenizer:
 
 
 def from_object(tokenizer: Any) -> SentencePieceTokenizer | None:
-    """Wrap a ``SentencePieceProcessor``; None for anything else."""
-    has_model = hasattr(tokenizer, "serialized_model_proto")
-    return SentencePieceTokenizer(tokenizer, "sentencepiece") if has_model else None
+    """Wrap a ``SentencePieceProcessor``; None for anything else.
+
+    Raises:
+        TextError: It has no model.
+    """
+    if not hasattr(tokenizer, "serialized_model_proto"):
+        return None
+    if not tokenizer.serialized_model_proto():
+        raise TextError("tokenizer: a SentencePieceProcessor without a model. Load one, or give its file.")
+    return SentencePieceTokenizer(tokenizer, "sentencepiece")
