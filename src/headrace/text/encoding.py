@@ -50,9 +50,15 @@ class Wanted:
 
 
 class SameColumns:
-    """What holds over all documents: columns of the names and dtypes of the first that has tokens."""
+    """What holds over all documents: columns of the names and dtypes of the first that has tokens.
 
-    def __init__(self) -> None:
+    Args:
+        stored: Names and dtypes in shards that are there already; None: there are none with tokens.
+        made: Names of columns that are made here, where the tokenizer does not give them.
+    """
+
+    def __init__(self, stored: Mapping[str, np.dtype[Any]] | None = None, made: Sequence[str] = ()) -> None:
+        self._stored, self._made = stored, made
         self._first: dict[str, np.dtype[Any]] | None = None
 
     def check(self, document: Document, ids: NDArray[Any], columns: Mapping[str, NDArray[Any]]) -> None:
@@ -64,13 +70,23 @@ class SameColumns:
         if ids.size == 0:
             return
         own = {name: column.dtype for name, column in columns.items()}
-        if self._first is None:
-            self._first = own
-        if own != self._first:
+        if own == self._first:
+            return
+        before = self._first if self._first is not None else self._as_stored(own)
+        if before is not None:
             raise TextError(
                 f"{document.where}: the tokenizer gave the columns {_listed(own)}, and before "
-                f"{_listed(self._first)}. Give the same columns, each of one dtype, for every text."
+                f"{_listed(before)}. Give the same columns, each of one dtype, for every text."
             )
+        self._first = own
+
+    def _as_stored(self, own: Mapping[str, np.dtype[Any]]) -> Mapping[str, np.dtype[Any]] | None:
+        """Return the columns that are stored already where these would be stored as others; None if not."""
+        if self._stored is None:
+            return None
+        plain = {name: plain_array(np.empty(0, dtype), name).dtype for name, dtype in own.items()}
+        given = {name: dtype for name, dtype in self._stored.items() if name in own or name not in self._made}
+        return given if plain != given else None
 
 
 def _listed(columns: Mapping[str, np.dtype[Any]]) -> str:

@@ -25,6 +25,7 @@ from headrace.loading.dtypes import dtype_name
 from headrace.text.bars import counting
 from headrace.text.documents import read_documents
 from headrace.text.encoding import Assigned, SameColumns, Wanted, check_encoded, empty_rows, rows_of
+from headrace.text.masking import WORD_STARTS
 from headrace.text.plans import remove_plans
 from headrace.text.progress import Progress, difference
 from headrace.text.settings import check_integer
@@ -39,7 +40,7 @@ from headrace.text.tokenizer import (
     plain_text,
 )
 from headrace.text.tokens import dtype_for
-from headrace.text.writer import SplitWriter, Written
+from headrace.text.writer import SplitWriter, Written, stored_columns
 
 _TOKENIZER = "tokenizer"
 _LOCK = ".lock"
@@ -202,7 +203,8 @@ def _run(job: Job, docs: Any, append: bool) -> None:
         name: SplitWriter(job.folder, name, job.special, job.shard_bytes, written, progress.save)
         for name, written in progress.written.items()
     }
-    columns = SameColumns()
+    made = (WORD_STARTS,) if job.wanted.words else ()
+    columns = SameColumns(stored_columns(job.folder, progress.written.values()), made)
     with counting("tokenizing") as advance:
         for documents, encoded in _encoded(job, progress.left(_assigned(job, docs))):
             check_encoded(documents, encoded, columns, job.special, job.values_dtype)

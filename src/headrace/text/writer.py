@@ -192,6 +192,16 @@ class SplitWriter:
         written.documents += documents
 
 
+def stored_columns(folder: Path, written: Iterable[Written]) -> dict[str, np.dtype[Any]] | None:
+    """Return the dtypes of the columns beside the ids in finished shards; None where none has a token."""
+    for entry in (entry for part in written for entry in part.shards if entry.rows):
+        batch = open_shard(folder / entry.name)
+        if len(batch.column(IDS).values):
+            beside = [field for field in batch.schema if field.name not in (IDS, SENTENCES)]
+            return {field.name: np.dtype(field.type.value_type.to_pandas_dtype()) for field in beside}
+    return None
+
+
 def chained(chain: int, hashes: Iterable[int]) -> int:
     """Return the hash of a sequence of content hashes, going on from the hash of those before them."""
     for content in hashes:
