@@ -128,11 +128,19 @@ def test_columns_are_the_same_in_all_shards(tmp_path: Path) -> None:
     def other(text: str) -> Any:
         return {"input_ids": [1], "w": [0.5]}
 
-    first.fingerprint = other.fingerprint = "one"  # type: ignore[attr-defined]
-    first.__qualname__ = other.__qualname__ = "tokenizer"
+    def nothing(text: str) -> Any:
+        return []
+
+    for function in (first, other, nothing):
+        function.fingerprint = "one"  # type: ignore[attr-defined]
     tokenize(["a"], first, tmp_path / "store", vocab_size=9)
-    with pytest.raises(TextError, match=r"'w': 'double'.* and train/00000\.arrow holds .*'w': 'int64'"):
+    with pytest.raises(TextError, match=r"document 0: .* w \(float64\), and before w \(int64\)"):
         tokenize(["b"], other, tmp_path / "store", vocab_size=9, append=True)
+    tokenize([""], nothing, tmp_path / "empty", vocab_size=9)
+    with pytest.raises(
+        TextError, match=r"'w': 'int64'.* and train/00000\.arrow holds {'input_ids': 'uint8'}"
+    ):
+        tokenize(["b"], first, tmp_path / "empty", vocab_size=9, append=True)
     with pytest.raises(TextError, match=r"column 'w': shards hold \['float32', 'int64'\]"):
         Tokens(
             (np.zeros(1, np.uint8), np.zeros(1, np.uint8)),
