@@ -341,8 +341,12 @@ def test_results_come_in_order_from_many_threads(seconds: float) -> None:
     prefetcher.close()
 
 
+@pytest.mark.parametrize("processors", [1, 2, 3, 8])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_who_makes_the_first_run_changes_nothing(threads: int) -> None:
+def test_who_makes_a_run_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, threads: int, processors: int
+) -> None:
+    monkeypatch.setattr("headrace.loading.prefetch._PROCESSORS", processors)
     makers = []
 
     def make_run(first: int, count: int) -> list[int]:
@@ -360,12 +364,50 @@ def test_who_makes_the_first_run_changes_nothing(threads: int) -> None:
     assert threading.current_thread() not in makers
 
 
+def test_a_thread_without_a_processor_works_while_the_consumer_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headrace.loading.prefetch._PROCESSORS", 1)
+    made: list[int] = []
+
+    def make_run(first: int, count: int) -> list[int]:
+        made.append(first)
+        return list(range(first, first + count))
+
+    prefetcher = Prefetcher(make_run, 50, threads=1, ahead=3, shares=True)
+    assert prefetcher.take() == 0
+    prefetcher._seconds = 3600.0  # making a run takes long: the consumer helps, and the thread stands aside
+    assert prefetcher.take() == 1
+    assert not prefetcher._consumer_is_away.is_set()
+    prefetcher._seconds = 0.0  # no time at all: the consumer only takes
+    while prefetcher._own:
+        prefetcher.take()
+    prefetcher.take()
+    assert prefetcher._consumer_is_away.is_set()
+    assert eventually(lambda: len(made) > 4)
+    prefetcher._consumer_is_away.clear()
+    prefetcher.close()
+    assert not any(thread.is_alive() for thread in prefetcher._threads)
+
+
 @pytest.mark.parametrize(
     ("threads", "processors", "away", "gains"),
-    [(1, 2, 0.4, True), (1, 2, 0.6, False), (2, 4, 0.1, True), (2, 4, 0.2, False), (2, 2, 0.1, False)],
+    [
+        (1, 2, 0.4, True),
+        (1, 2, 0.6, False),
+        (2, 4, 0.1, True),
+        (2, 4, 0.2, False),
+        (2, 2, 0.08, True),
+        (2, 2, 0.09, False),
+        (1, 1, 0.24, True),
+        (1, 1, 0.26, False),
+    ],
 )
 def test_the_consumer_makes_runs_only_where_it_gains(monkeypatch, threads, processors, away, gains) -> None:
-    """With T threads and runs of a second it gains where T (T + 1) times its own time is less."""
+    """With T threads and runs of a second it gains where T (T + 1) times its own time is less.
+
+    Half a second where a thread stands aside for it.
+    """
     monkeypatch.setattr("headrace.loading.prefetch._PROCESSORS", processors)
     prefetcher = Prefetcher(lambda first, count: [first] * count, 10, threads, ahead=3, shares=True)
     assert prefetcher._gains(away)  # before the first run

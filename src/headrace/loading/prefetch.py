@@ -14,6 +14,8 @@ from headrace.errors import LoaderError
 from headrace.loading.runs import Failure, RunLength, results_of
 
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_LAST = 4
+"""Runs over which the consumer's own time is looked at: one of them may be long by chance."""
 
 
 class _Run(NamedTuple):
@@ -32,8 +34,9 @@ class Prefetcher:
     a small batch.
 
     The consumer deals out the runs: whenever it takes the results of one, it asks for others, so
-    that as many steps as agreed are asked for and not yet taken. The threads refer to this object
-    and never to the consumer, so that an abandoned iterator can be collected and close it.
+    that as many steps as agreed are asked for and not yet taken. While it makes runs itself, a thread
+    for which no processor is left steps aside. The threads refer to this object and never to the
+    consumer, so that an abandoned iterator can be collected and close it.
 
     Args:
         make_run: Gives the results of some steps, from the first step and their number; called from
@@ -57,7 +60,10 @@ class Prefetcher:
     ) -> None:
         self._make_run = make_run
         self._shares = shares
-        self._makers = threads + (shares and threads < _PROCESSORS)
+        self._makers = max(threads, min(threads + 1, _PROCESSORS)) if shares else threads
+        self._beside = min(threads, _PROCESSORS - 1) if shares else threads
+        self._consumer_is_away = threading.Event()
+        self._consumer_is_away.set()
         self._length = RunLength(size_of, self._makers)
         self._steps = steps
         self._ahead = max(ahead, threads, 1)
@@ -70,9 +76,10 @@ class Prefetcher:
         self._own: deque[Any] = deque()
         self._seconds = 0.0
         self._left_at = time.perf_counter()
+        self._away: deque[float] = deque(maxlen=_LAST)
         self.idle_seconds = 0.0
         self._threads = [
-            threading.Thread(target=self._work, name=f"headrace-loader-{number}", daemon=True)
+            threading.Thread(target=self._work, args=(number,), name=f"headrace-loader-{number}", daemon=True)
             for number in range(threads)
         ]
         for thread in self._threads:
@@ -89,9 +96,13 @@ class Prefetcher:
         if os.getpid() != self._process:
             raise LoaderError("this iterator was begun in another process, whose threads are not here.")
         run = self._coming.popleft()
-        if self._shares and self._gains(time.perf_counter() - self._left_at):
+        self._away.append(time.perf_counter() - self._left_at)
+        if self._shares and self._gains(min(self._away)):
+            self._consumer_is_away.clear()
             while run.results.empty() and self._make_one():
                 pass
+        else:
+            self._consumer_is_away.set()
         results, self._seconds = run.results.get()
         self._own.extend(results)
         self._taken += len(results)
@@ -104,12 +115,15 @@ class Prefetcher:
         """Say whether the consumer gains by making a run itself where it would wait, after ``away`` seconds.
 
         In the time m in which it makes one run, T threads make T others, which then lie there; that it
-        takes all of them in m + (T + 1) away, and not (T + 1) m / T, holds where T (T + 1) away < m.
+        takes all of them in m + (T + 1) away, and not (T + 1) m / T, holds where T (T + 1) away < m. Where
+        a thread steps aside for it, all that is gained is that no more threads than processors are awake:
+        half of that time.
         """
         if not self._taken:
             return True  # sooner than a thread is awake
         threads = len(self._threads)
-        return self._makers > threads and threads * (threads + 1) * away < self._seconds
+        gained = self._seconds if threads == self._beside else self._seconds / 2
+        return threads * (threads + 1) * away < gained
 
     def _make_one(self) -> bool:
         """Make a run that no thread has begun; return whether there was one."""
@@ -138,6 +152,7 @@ class Prefetcher:
         if os.getpid() != self._process:
             return  # a fork has this object, but not its threads, and perhaps a lock that nobody will open
         self._closed = True
+        self._consumer_is_away.set()
         for _ in self._threads:
             self._wanted.put(None)
         if threading.current_thread() not in self._threads:
@@ -146,12 +161,21 @@ class Prefetcher:
         self._coming.clear()
         self._own.clear()
 
-    def _work(self) -> None:
-        started = time.perf_counter()
-        while (run := self._wanted.get()) is not None:
-            self.idle_seconds += time.perf_counter() - started
+    def _work(self, number: int) -> None:
+        while (run := self._next(number)) is not None:
             self._make(run)
-            started = time.perf_counter()
+
+    def _next(self, number: int) -> _Run | None:
+        """Return the run that a thread makes next; None if there is nothing to do any more.
+
+        A thread for which no processor is left, while the consumer makes runs, makes none.
+        """
+        if number >= self._beside:
+            self._consumer_is_away.wait()
+        started = time.perf_counter()
+        run = self._wanted.get()
+        self.idle_seconds += time.perf_counter() - started
+        return run
 
     def _make(self, run: _Run) -> BaseException | None:
         """Make a run for whoever takes it; return what interrupted it, such as Ctrl-C, and is no failure."""
