@@ -37,6 +37,7 @@ def test_ids_are_those_of_the_object_without_what_stands_at_both_ends(
     assert store["input_ids"] == processor.encode(texts, out_type=int, add_bos=False, add_eos=False)
 
 
+@pytest.mark.filterwarnings("ignore:.*draws its ids")
 @pytest.mark.parametrize("option", ["reverse", "emit_unk_piece", "enable_sampling"])
 def test_ids_of_other_options_are_not_mixed(tmp_path: Path, model: bytes, option: str) -> None:
     plain, other = (
@@ -45,6 +46,12 @@ def test_ids_of_other_options_are_not_mixed(tmp_path: Path, model: bytes, option
     tokenize(["hello"], plain, tmp_path / "s")
     with pytest.raises(TextError, match="tokenizer: digest is"):
         tokenize(["hello"], other, tmp_path / "s", append=True)
+
+
+def test_sampling_is_warned_of(tmp_path: Path, model: bytes) -> None:
+    drawing = sentencepiece.SentencePieceProcessor(model_proto=model, enable_sampling=True)
+    with pytest.warns(UserWarning, match=r"draws its ids \(enable_sampling=True\): another run gives others"):
+        tokenize(["hello"], drawing, tmp_path / "s")
 
 
 def test_an_object_without_a_model_is_refused(tmp_path: Path) -> None:

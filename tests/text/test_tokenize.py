@@ -213,6 +213,24 @@ def test_a_tokenizer_that_was_moved_is_the_same(tmp_path: Path, shared_data: Pat
     assert len(tokenize(["more"], tmp_path / "there", tmp_path / "store here", append=True)) == 2
 
 
+def test_arrays_are_split_by_all_of_their_values(tmp_path: Path) -> None:
+    """Where they are long NumPy writes the first and the last few."""
+    arrays = [
+        np.concatenate([np.zeros(3000, np.uint8), np.full(1, n, np.uint8), np.zeros(3000, np.uint8)])
+        for n in range(60)
+    ]
+
+    def ids(values: Any) -> Any:
+        return values
+
+    splits = tokenize(arrays, ids, tmp_path / "store", {"valid": 0.5}, vocab_size=256)
+    marks = {name: {max(row["input_ids"]) for row in split} for name, split in splits.items()}
+    assert marks["train"] | marks["valid"] == set(range(60))
+    assert min(map(len, marks.values())) > 10
+    again = tokenize(arrays[::-1], ids, tmp_path / "again", {"valid": 0.5}, vocab_size=256)
+    assert {name: {max(row["input_ids"]) for row in split} for name, split in again.items()} == marks
+
+
 def test_splits_by_a_field_keep_its_values_together(tmp_path: Path) -> None:
     rows = [{"text": f"{n}", "site": f"site {n % 40}"} for n in range(400)]
     splits = tokenize(rows, letters, tmp_path / "store", split={"valid": 0.3}, split_by="site")

@@ -99,3 +99,11 @@ def test_whole_texts_are_not_remembered(model: str) -> None:
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     as_tokenizer(Whole())
     assert len(resized) == 1
+
+
+def test_dropout_is_warned_of(tmp_path: Path) -> None:
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "aa": 1}, [("a", "a")], dropout=0.5))
+    with pytest.warns(UserWarning, match=r"draws its ids \(dropout=0\.5\): another run gives others"):
+        tokenize(["aa"], tokenizer, tmp_path / "s")
+    tokenizer.model.dropout = None
+    tokenize(["aa"], tokenizer, tmp_path / "other")

@@ -12,6 +12,7 @@ import xxhash
 
 from headrace.errors import TextError, did_you_mean
 from headrace.text.documents import Document
+from headrace.text.given_arrays import as_array
 from headrace.text.settings import is_number
 
 TRAIN = "train"
@@ -98,6 +99,14 @@ class Splitting:
 
 
 def content_hash(text: object) -> int:
-    """Return 64 bits that stand for a text; of other things, for how they are written."""
-    written = text if isinstance(text, str) else repr(text)
+    """Return 64 bits that stand for a text, an array's values, or how another thing is written."""
+    written = text if isinstance(text, str) else _written(text)
     return xxhash.xxh3_64_intdigest(written.encode("utf-8", "surrogatepass"))
+
+
+def _written(content: object) -> str:
+    """Return what stands for something that is no text; ``repr`` leaves out most of a long array."""
+    values = as_array(content) if hasattr(content, "__array__") else None
+    if values is None or values.dtype.hasobject:
+        return repr(content)
+    return f"{values.dtype.str} {values.shape} {xxhash.xxh3_128_hexdigest(values.tobytes())}"

@@ -64,6 +64,11 @@ class Tokenizer(Protocol):
         """Name and content of the file that makes this tokenizer again; None where there is none."""
         ...
 
+    @property
+    def randomness(self) -> str | None:
+        """The library's option by which ids are drawn; None where a text always has the same."""
+        ...
+
     def encode(self, texts: Iterable[str], with_ends: bool) -> Encoded:
         """Encode documents; may be called in several threads at once."""
         ...

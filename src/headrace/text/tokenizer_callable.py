@@ -35,6 +35,7 @@ class CallableTokenizer:
 
     function: Callable[[Any], Any]
     kind: str = "callable"
+    randomness: None = None
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     file: None = None
 

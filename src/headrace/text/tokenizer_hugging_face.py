@@ -56,6 +56,12 @@ class HuggingFaceTokenizer:
         """``tokenizer.json``."""
         return "tokenizer.json", self.definition
 
+    @property
+    def randomness(self) -> str | None:
+        """BPE-dropout (Provilkov et al., 2020)."""
+        dropout = getattr(self.backend.model, "dropout", None)
+        return f"dropout={dropout:g}" if dropout else None
+
     @cached_property
     def special_tokens(self) -> Mapping[str, int]:
         """The added tokens that are marked special."""

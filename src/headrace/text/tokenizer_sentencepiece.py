@@ -41,6 +41,11 @@ class SentencePieceTokenizer:
         return xxhash.xxh3_128_hexdigest(self.definition + " ".join(options).encode())
 
     @property
+    def randomness(self) -> str | None:
+        """Subword regularization (Kudo, 2018)."""
+        return "enable_sampling=True" if getattr(self.processor, "_enable_sampling", False) else None
+
+    @property
     def file(self) -> tuple[str, bytes]:
         """The model."""
         return file_name(self.name, ".model"), self.definition

@@ -37,6 +37,7 @@ class TiktokenTokenizer:
     definition: bytes
     """The content of a ``.tiktoken`` file: what the ids depend on, with the encoding's name."""
     kind: str = "tiktoken"
+    randomness: None = None
 
     @property
     def name(self) -> str:

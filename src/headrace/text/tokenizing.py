@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -110,6 +111,13 @@ def tokenize(
         check_integer("threads", threads, 1)
     folder = disk.as_path("out", out, TextError)
     chosen = as_tokenizer(tokenizer)
+    if chosen.randomness is not None:
+        warnings.warn(
+            f"tokenizer {chosen.name} draws its ids ({chosen.randomness}): another run gives others, and one "
+            "that was interrupted goes on with others. Switch that off for ids that can be made again.",
+            UserWarning,
+            stacklevel=2,
+        )
     job = Job(
         folder=folder,
         tokenizer=chosen,
