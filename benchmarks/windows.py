@@ -3,8 +3,8 @@
     python benchmarks/windows.py --tokens 200_000_000 --batches 6000 --repeats 9 --peers 200
 
 Every way makes ``input_ids`` and ``labels`` of the same shuffled windows. Medians of ``--repeats``
-interleaved rounds, of nearly a whole epoch each (1,000 batches take 20 ms, less than threads and memory need to
-get going); ratios count, absolute figures are this machine's.
+interleaved rounds, of nearly a whole epoch each (1,000 batches take 20 ms, less than threads and memory
+need to get going); ratios count, absolute figures are this machine's.
 """
 
 from __future__ import annotations
