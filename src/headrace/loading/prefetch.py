@@ -60,6 +60,7 @@ class Prefetcher:
     ) -> None:
         self._make_run = make_run
         self._shares = shares
+        # most runs that are made at once, and how many threads make runs while the consumer does
         self._makers = max(threads, min(threads + 1, _PROCESSORS)) if shares else threads
         self._beside = min(threads, _PROCESSORS - 1) if shares else threads
         self._consumer_is_away = threading.Event()

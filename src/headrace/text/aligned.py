@@ -38,7 +38,6 @@ def aligned_cut(streams: Streams, settings: Settings, offsets: NDArray[np.int64]
         streams: What is cut; its tokens say where sentences start.
         settings: Window, stride, offset and tail.
         offsets: int64 [K] or [1], where the second window would begin; 0: at the stride.
-
     """
     if settings.offset == "random":
         return _list_aligned(streams, settings, offsets)
